@@ -3,6 +3,7 @@
     python benchmarks/scale.py cells 100 1000 5000        CPU s of the main process after the last result
     python benchmarks/scale.py users 1000 10000 100000    peak memory of the main process
     python benchmarks/scale.py workers 2 64 256           empty tasks a second, with simulated workers
+    python benchmarks/scale.py interactions 1000000       a study of EASE on synthetic data, 1,000 users explained
     python benchmarks/scale.py cached                     a default study that is wholly cached, and its plan
 
 Each measurement runs in a process of its own with a cache of its own. ``--store NAME`` stores the rows in
@@ -184,6 +185,43 @@ def cached() -> list[dict[str, Any]]:
         return measured
 
 
+INTERACTIONS = """\
+suite: recsys
+data: {{name: synthetic, users: {users}, items: 2000, interactions: {interactions}}}
+recommenders: [ease]
+explainers: [exact-contribution, popularity]
+protocol: {{k: 5, level: item, format: implicit, users: 1000}}
+workers: 1
+"""
+
+
+def interactions(size: int) -> dict[str, Any]:
+    """CPU s and peak memory of main and of its workers, for a study of EASE with 40 interactions for each user."""
+    code = (
+        "import json, resource, sys\n"
+        "from cfbench_core.cli import main\n"
+        "code = main(sys.argv[1:])\n"
+        "own, workers = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))\n"
+        "print(json.dumps({'main_s': round(own.ru_utime + own.ru_stime, 2),\n"
+        "    'workers_s': round(workers.ru_utime + workers.ru_stime, 2), 'peak_mb': round(own.ru_maxrss / 1024),\n"
+        "    'worker_peak_mb': round(workers.ru_maxrss / 1024)}))\n"
+        "sys.exit(code)\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        study = Path(folder) / "study.yaml"
+        study.write_text(INTERACTIONS.format(users=size // 40, interactions=size))
+        began = time.perf_counter()
+        found = subprocess.run(
+            [sys.executable, "-c", code, "run", str(study), "--quiet", "--output", f"{folder}/run"],
+            env={**os.environ, "CFBENCH_CACHE_DIR": f"{folder}/cache"},
+            stdout=subprocess.PIPE,
+            check=True,
+            text=True,
+        )
+        taken = round(time.perf_counter() - began, 2)
+    return {"wall_s": taken, **json.loads(found.stdout.splitlines()[-1])}
+
+
 def in_a_process(kind: str, size: int, rows: int, chunk: int) -> dict[str, Any]:
     arguments = ["one", kind, str(size), str(rows), str(chunk)]
     with tempfile.TemporaryDirectory() as cache:
@@ -208,7 +246,7 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps(one(kind, *map(int, numbers))))
         return
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("cells", "users", "workers", "cached"))
+    parser.add_argument("what", choices=("cells", "users", "workers", "interactions", "cached"))
     parser.add_argument("sizes", nargs="*", type=int)
     parser.add_argument("--rows", type=int, default=20, help="cells of one table")
     parser.add_argument("--chunk", type=int, default=1000, help="users of one task, for users")
@@ -216,6 +254,11 @@ def main(arguments: Sequence[str]) -> None:
     given = parser.parse_args(arguments)
     if given.what == "cached":
         rows = [{"size": 1, "rows": 0, "chunk": 0, **row} for row in cached()]
+    elif given.what == "interactions":
+        rows = [
+            {"what": "interactions", "size": size, "rows": 2, "chunk": 0, **interactions(size)}
+            for size in given.sizes
+        ]
     else:
         rows = [in_a_process(given.what, size, given.rows, given.chunk) for size in given.sizes]
     for row in rows:

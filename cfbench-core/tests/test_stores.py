@@ -25,6 +25,7 @@ from cfbench_core.registry import Registry
 from cfbench_core.store import Store
 from cfbench_core.stores import open_store
 from cfbench_core.stores.fsspec import FsspecConfig, FsspecStore, RemoteFiles
+from cfbench_core.stores.published import PublishedStore
 
 pytest.importorskip("fsspec", reason="needs fsspec: pip install 'cfbench-core[fsspec]'")
 
@@ -91,6 +92,60 @@ def test_what_one_machine_publishes_another_one_reads(machine: OPEN) -> None:
     outcome = compute(reader, machine("three"))
     assert (outcome.status, outcome.summary["text"]) == ("ok", "42\n")
     assert machine("one").digest(done.kind, done.key) == machine("four").digest(done.kind, done.key)
+
+
+def test_what_was_published_is_listed_verified_and_removed(
+    machine: OPEN, address: Address, tmp_path: Path
+) -> None:
+    one = machine("one")
+    for label in ("answer", "other"):
+        assert compute(task("answer", {"label": label}, label=label), one).status == "ok"
+    published = PublishedStore(address["url"], address["options"])
+    entries = published.entries()
+    assert sorted(entry.label for entry in entries) == ["answer", "other"]
+    assert [published.verify(entry) for entry in entries] == [[], []]
+    assert all(entry.bytes > 300 and abs(entry.used - time.time()) < 120 for entry in entries)
+    assert published.gc(older_than_days=1) == []
+
+    files = RemoteFiles(address["url"], address["options"])
+    (archive,) = entries[0].archives
+    files.write(archive, b"damaged")
+    orphan = archive.replace("-", "0-")  # a machine died before it wrote the manifest
+    files.write(orphan, b"left behind")
+    assert "archive" in published.verify(entries[0])[0]
+    published.remove(entries[0])
+    assert machine("two").fetch(entries[0].kind, entries[0].key) is None
+    assert [entry.key for entry in published.entries()] == [entries[1].key]
+    assert len(published.gc(older_than_days=0)) == 1
+    assert published.entries() == []
+    assert not [name for name in files.all() if name.endswith((".tar", ".json"))]
+    again = task("answer", {"label": "answer"}, label="answer")
+    assert compute(again, machine("one")).status == "cached"  # and publishes it anew
+    assert machine("two").fetch(again.kind, again.key) is not None
+
+
+def test_the_command_cache_reads_a_store_at_an_address(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cfbench_core.cli import main
+
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    url = f"file://{tmp_path / 'remote'}"
+    compute(
+        task("answer"), FsspecStore({"url": url, "options": {}}, tmp_path / "a"), lambda done, total: None
+    )
+    for arguments, words in [
+        (["ls"], "scores"),
+        (["ls", "scores"], "answer"),
+        (["verify"], "1 artifact verified, 0 damaged"),
+        (["gc", "--older-than", "0", "--dry-run"], "would remove 1 artifact"),
+        (["gc", "--older-than", "0"], "removed 1 artifact"),
+        (["ls"], "nothing is cached"),
+    ]:
+        assert main(["cache", *arguments, "--store", url]) == 0
+        assert words in capsys.readouterr().out
+    assert main(["cache", "ls", "--store", "bucket"]) == 2
+    assert "no address" in capsys.readouterr().err
 
 
 def test_an_artifact_without_a_manifest_is_not_there(machine: OPEN, address: Address) -> None:

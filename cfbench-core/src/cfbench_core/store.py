@@ -267,6 +267,9 @@ class Store:
         }
         final = self.path(task.kind, task.key)
         try:
+            theirs = None if replace else self._committed_elsewhere(task)
+            if theirs is not None:
+                return theirs
             text = manifest_text(manifest)
             with disk_trouble(self.root):
                 (temporary / MANIFEST).write_text(text, encoding="utf-8")
@@ -274,11 +277,18 @@ class Store:
                     remove_folder(final, self._temporary())
                 ours = parse_manifest(text.encode())
                 make_folder(final.parent, self.root)
-                if place_folder(temporary, final):
-                    return ours
-                return self.manifest(task.kind, task.key) or ours
+                placed = place_folder(temporary, final)
+            self._committed(task, replace)
+            return ours if placed else self.manifest(task.kind, task.key) or ours
         finally:
             self.abandon(temporary)  # it has its final name, or it is not wanted
+
+    def _committed_elsewhere(self, task: Task) -> dict[str, Any] | None:
+        """The manifest of the artifact of ``task`` that another machine has committed meanwhile."""
+        return None
+
+    def _committed(self, task: Task, replace: bool) -> None:
+        """Publishes an artifact that is in its place, for other machines."""
 
     def entries(self) -> list[Entry]:
         """Every artifact, by kind and key."""

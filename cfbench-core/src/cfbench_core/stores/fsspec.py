@@ -2,6 +2,7 @@
 
     URL/kind/ab/abcdef...-DIGEST.tar    the files of an artifact, named by the digest of its manifest
     URL/kind/ab/abcdef....json          the manifest, written last: an artifact without it is not there
+    URL/pruned                          has another content whenever artifacts were removed
     URL/leases/abcdef...                who computes it now, see :mod:`cfbench_core.leases`
 
 Each machine has a cache of what it computed and read, an ordinary store in a folder. Two machines that publish the same
@@ -14,8 +15,10 @@ from __future__ import annotations
 import contextlib
 import tarfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +32,7 @@ from cfbench_core.artifact_manifest import (
 )
 from cfbench_core.config import Help
 from cfbench_core.errors import UserError
-from cfbench_core.files import cache_root, disk_trouble, make_folder, place_folder
+from cfbench_core.files import cache_root, disk_trouble, make_folder, place_folder, write_atomically
 from cfbench_core.hashing import digest
 from cfbench_core.leases import leased
 from cfbench_core.plain_text import one_line
@@ -48,6 +51,8 @@ SECRETS = ("key", "secret", "token", "password", "passphrase", "pkey", "username
 """Options that a configuration must not hold: it is stored with the run and sent to other machines."""
 
 _PUBLISHED = "published"
+PRUNED = "pruned"
+"""A file at the address with another content whenever artifacts were removed there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +100,18 @@ class FsspecStore(Store):
         super().__init__(root if root is not None else cache_root() / "remote" / name)
         self.remote: Mapping[str, Any] | None = remote
         self._files = RemoteFiles(remote["url"], remote["options"])
+        self._forget_what_was_pruned()
+
+    def _forget_what_was_pruned(self) -> None:
+        """After ``cfbench cache gc`` or ``verify`` has removed artifacts, those of the cache are published anew."""
+        now = self._files.read(PRUNED) or b""
+        known = self.root / _PUBLISHED / PRUNED
+        if now == (known.read_bytes() if known.exists() else b""):
+            return
+        with disk_trouble(self.root):
+            for marker in known.parent.glob("*"):
+                marker.unlink(missing_ok=True)
+        write_atomically(known, now)
 
     def manifest(self, kind: str, key: str) -> dict[str, Any] | None:
         """As that of a store in a folder; of an artifact that only other machines have, no file is read for it."""
@@ -118,23 +135,11 @@ class FsspecStore(Store):
         text = self._files.read(_manifest_name(kind, key)) if not super().is_there(kind, key) else None
         return super().digest(kind, key) if text is None else digest_in(text)
 
-    def commit(
-        self,
-        temporary: Path,
-        task: Task,
-        summary: Mapping[str, Any],
-        elapsed_seconds: float,
-        peak_memory_bytes: int,
-        replace: bool = False,
-    ) -> dict[str, Any]:
-        if not replace:
-            theirs = self.fetch(task.kind, task.key)
-            if theirs is not None:
-                self.abandon(temporary)
-                return theirs
-        manifest = super().commit(temporary, task, summary, elapsed_seconds, peak_memory_bytes, replace)
+    def _committed_elsewhere(self, task: Task) -> dict[str, Any] | None:
+        return self.fetch(task.kind, task.key)
+
+    def _committed(self, task: Task, replace: bool) -> None:
         self._publish(task.kind, task.key, again=replace)
-        return manifest
 
     @contextlib.contextmanager
     def reserved(self, kind: str, key: str, waiting: Callable[[], None]) -> Iterator[bool]:
@@ -169,7 +174,7 @@ class FsspecStore(Store):
                 with tarfile.open(archive, "w") as tar:
                     for name in sorted(parse_manifest(text)["files"]):
                         tar.add(folder / name, name, recursive=False)
-                self._files.upload(archive, _archive_name(kind, key, digest_in(text)))
+                self._files.upload(archive, archive_name(kind, key, digest_in(text)))
                 self._files.write(_manifest_name(kind, key), text)
             finally:
                 self.abandon(packed)
@@ -186,7 +191,7 @@ class FsspecStore(Store):
             with disk_trouble(self.root):
                 packed = folder.with_name(f"{folder.name}.tar")
                 try:
-                    if not self._files.download(_archive_name(kind, key, digest_in(text)), packed):
+                    if not self._files.download(archive_name(kind, key, digest_in(text)), packed):
                         return None
                     with tarfile.open(packed) as tar:
                         tar.extractall(folder, filter="data")
@@ -218,7 +223,7 @@ def _manifest_name(kind: str, key: str) -> str:
     return f"{kind}/{key[:2]}/{key}.json"
 
 
-def _archive_name(kind: str, key: str, manifest_digest: str) -> str:
+def archive_name(kind: str, key: str, manifest_digest: str) -> str:
     return f"{kind}/{key[:2]}/{key}-{manifest_digest}.tar"
 
 
@@ -307,6 +312,20 @@ class RemoteFiles:
                     return False
                 raise
 
+    def all(self) -> dict[str, tuple[int, float]]:
+        """Bytes, and the time of the last change in seconds since 1970, of each file by its name."""
+        with self._errors():
+            self._system.invalidate_cache()
+            try:
+                found = self._system.find(self._base, detail=True)
+            except FileNotFoundError:
+                return {}
+        base = f"{self._base.strip('/')}/"
+        return {
+            path.lstrip("/").removeprefix(base): (int(entry.get("size") or 0), _changed(entry))
+            for path, entry in found.items()
+        }
+
     def remove(self, name: str) -> None:
         with self._errors(), contextlib.suppress(FileNotFoundError):
             self._system.rm_file(self._path(name))
@@ -337,6 +356,19 @@ class RemoteFiles:
             raise
         except Exception as error:
             raise _trouble(self._url, error) from error
+
+
+def _changed(entry: Mapping[str, Any]) -> float:
+    """When a file was last changed, as its file system says it; now where it does not say so."""
+    for name in ("LastModified", "mtime", "updated", "created"):
+        value = entry.get(name)
+        if isinstance(value, datetime):
+            return value.timestamp()
+        if isinstance(value, (int, float)):
+            return float(value)
+        if isinstance(value, str):
+            return datetime.fromisoformat(value).timestamp()
+    return time.time()
 
 
 def _trouble(url: str, error: Exception) -> UserError:

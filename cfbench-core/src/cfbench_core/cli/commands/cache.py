@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cfbench_core.cli import options, output
 from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import group, subcommand
+from cfbench_core.errors import UserError
 from cfbench_core.store import Entry, Store
+
+if TYPE_CHECKING:
+    from cfbench_core.stores.published import PublishedEntry, PublishedStore
 
 command = group(
     "cache",
@@ -22,30 +28,49 @@ command = group(
         "cfbench cache ls model             the models, one by one",
         "cfbench cache gc --older-than 30   remove what was not used for 30 days",
         "cfbench cache verify               compare every file with its checksum",
+        "cfbench cache ls --store s3://bucket/folder   what machines published there",
     ),
 )
+
+where = click.option(
+    "--store", metavar="URL", help="Of a store at this address (s3://...), not of the cache folder."
+)
+
+
+def _opened(url: str | None) -> Any:
+    """The cache folder, or the store at an address: either has entries, verify, remove and gc."""
+    if url is None or url == "file":
+        return Store()
+    from cfbench_core.stores.fsspec import FsspecConfig
+    from cfbench_core.stores.published import PublishedStore
+
+    try:
+        return PublishedStore(FsspecConfig(url=url).url, {})
+    except ValueError as error:
+        raise UserError(f"--store: {error}") from None
 
 
 @subcommand("ls", examples=("cfbench cache ls", "cfbench cache ls explanations"))
 @click.argument("kind", required=False)
+@where
 @options.output_format("table", "json")
-def ls(kind: str | None, form: str) -> None:
+def ls(kind: str | None, store: str | None, form: str) -> None:
     """List cached artifacts by kind, or each artifact of one KIND: data, model, scores, ..."""
-    store = Store()
-    entries = [entry for entry in store.entries() if kind in (None, entry.kind)]
+    cache = _opened(store)
+    entries = [entry for entry in cache.entries() if kind in (None, entry.kind)]
     if form == "json":
         output.as_json([_described(entry) for entry in entries])
     elif not entries:
-        click.echo(f"{store.root}: nothing is cached{f' of kind {kind}' if kind else ''}")
+        click.echo(f"{cache.root}: nothing is cached{f' of kind {kind}' if kind else ''}")
     elif kind is None:
-        _show_kinds(store, entries)
+        _show_kinds(cache, entries)
     else:
         columns = ["key", "size", "made", "what"]
         output.table(columns, [[e.key[:16], output.size(e.bytes), e.created[:16], e.label] for e in entries])
 
 
-def _show_kinds(store: Store, entries: list[Entry]) -> None:
-    kinds: dict[str, list[Entry]] = defaultdict(list)
+def _show_kinds(store: Store | PublishedStore, entries: Sequence[Entry | PublishedEntry]) -> None:
+    kinds: dict[str, list[Entry | PublishedEntry]] = defaultdict(list)
     for entry in entries:
         kinds[entry.kind].append(entry)
     output.table(
@@ -58,7 +83,7 @@ def _show_kinds(store: Store, entries: list[Entry]) -> None:
     click.echo(f"\n{output.size(sum(entry.bytes for entry in entries))} in {store.root}")
 
 
-def _described(entry: Entry) -> dict[str, object]:
+def _described(entry: Entry | PublishedEntry) -> dict[str, object]:
     return {
         "kind": entry.kind,
         "key": entry.key,
@@ -84,31 +109,36 @@ def _described(entry: Entry) -> dict[str, object]:
     help="Not used for so long; 0: all.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
-def gc(older_than: float, dry_run: bool) -> None:
-    """Remove artifacts that were not used for some days. They are recomputed when needed."""
-    store = Store()
+@where
+def gc(older_than: float, dry_run: bool, store: str | None) -> None:
+    """Remove artifacts that were not used for some days. They are recomputed when needed.
+
+    With --store, those that were published so many days ago: a store at an address does not record who reads it.
+    """
+    cache = _opened(store)
     limit = time.time() - older_than * 86400
-    old = [entry for entry in store.entries() if entry.used <= limit]
+    old = [entry for entry in cache.entries() if entry.used <= limit]
     freed = output.size(sum(entry.bytes for entry in old))
     if not dry_run:
-        old = store.gc(older_than)
+        old = cache.gc(older_than)
     click.echo(f"{'would remove' if dry_run else 'removed'} {output.count(len(old), 'artifact')}, {freed}")
 
 
 @subcommand("verify", examples=("cfbench cache verify", "cfbench cache verify --remove"))
 @click.option("--remove", is_flag=True, help="Remove damaged artifacts; they are recomputed when needed.")
-def verify(remove: bool) -> int:
-    """Compare every cached file with its SHA-256. Exits with 1 if one is damaged."""
-    store = Store()
-    entries = store.entries()
+@where
+def verify(remove: bool, store: str | None) -> int:
+    """Compare every cached file with its SHA-256. Exits with 1 if one is damaged. With --store, each is downloaded."""
+    cache = _opened(store)
+    entries = cache.entries()
     damaged = 0
     for entry in entries:
-        problems = store.verify(entry)
+        problems = cache.verify(entry)
         if problems:
             damaged += 1
             click.echo(f"{entry.kind} {entry.key[:16]} ({entry.label}): {'; '.join(problems)}")
             if remove:
-                store.remove(entry)
+                cache.remove(entry)
     then = " (removed)" if remove else " (--remove removes them)"
     click.echo(
         f"{output.count(len(entries), 'artifact')} verified, {damaged} damaged{then if damaged else ''}"
