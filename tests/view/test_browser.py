@@ -349,8 +349,8 @@ def test_units_are_searched_sorted_and_paged(page: Any) -> None:
     user = page.locator("[aria-label=Units] tbody tr td").first.inner_text()
     page.fill("#search", user)
     page.wait_for_function(
-        "user => [...document.querySelectorAll('[aria-label=Units] tbody tr td:nth-child(2)')]"
-        ".every(cell => cell.innerText === user)",
+        """user => [...document.querySelectorAll("[aria-label=Units] tbody tr td:nth-child(2)")].every(
+            (cell) => cell.innerText === user)""",
         arg=user,
     )
     assert page.evaluate("document.activeElement.id") == "search"

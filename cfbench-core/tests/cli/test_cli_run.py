@@ -43,13 +43,13 @@ def test_a_run_ends_in_its_tables_an_explanation_and_the_path_of_its_report(
     done = cfbench("run", "study.yaml", "--output", "runs/one")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
-    head = next(line.split() for line in lines if "sum" in line)
+    head = next(line.split() for line in lines if line.lstrip().startswith("sum"))
     assert head[:4] == ["sum", "↓", "noise", "↑"]
     digits = next(line.split() for line in lines if line.startswith("digits"))
     assert digits[:3] == ["digits", "5.5", "±1.3"]  # the mean of the digit sums of 0, 2, ..., 38
     assert lines[-2:] == [
         "Example: 7 is explained by 7.",
-        "Report: runs/one/report.html      Reprint without recomputing: cfbench report runs/one",
+        "Report: runs/one/report.html      All tables: cfbench report runs/one      Explanations: cfbench view runs/one",
     ]
     assert (toy / "runs/one/report.html").exists()
 

@@ -143,6 +143,12 @@ def test_what_tells_nobody_apart_is_not_counted(tmp_path: Path) -> None:
     assert "By hit, there is no evidence of a difference between a and b" in render(run, "html")
 
 
+def test_a_baseline_that_is_better_is_said_with_its_effect(tmp_path: Path) -> None:
+    values = {"ours": [0.1, 0.2, 0.1, 0.2, 0.1], "luck": [0.9, 0.8, 0.9, 0.8, 0.9]}
+    page = render(small_run(tmp_path / "run", values, roles={"luck": "baseline"}), "html")
+    assert "The best baseline, luck, is better still, by 0.720 (0.640 to 0.800)." in page
+
+
 def test_the_effect_is_the_mean_paired_difference_with_its_interval(tmp_path: Path) -> None:
     first, second = [0.9, 0.7, 0.8, 0.9, 0.7, 0.8], [0.5, 0.5, 0.3, 0.4, 0.6, 0.3]
     (table,) = tables(small_run(tmp_path / "run", {"a": first, "b": second}))

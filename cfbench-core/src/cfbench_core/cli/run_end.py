@@ -20,29 +20,40 @@ if TYPE_CHECKING:
     from cfbench_core.reports.table_data import Table
     from cfbench_core.run_directory import Run
 
-BELOW = 10
-"""Lines of the screen that are reserved for what follows the tables."""
+LINES = 40
+"""The end of a run takes at most so many lines, unless something failed."""
+LEGEND = "± 95% interval; bold: best or statistically tied; *: fewer units"
 
 
 def show_end(run: Run) -> None:
-    """Writes to stdout."""
-    console = stdout_console()
-    click.echo()
-    _show_tables(run, console)
-    show_problems(run)
+    """Writes to stdout: the answer, the tables or their summary, what failed, an example, and where to look next."""
+    from cfbench_core.reports.answer import answer_of, primary_leads
+    from cfbench_core.reports.tables import tables
+
+    console, found = stdout_console(), tables(run)
+    answer = hanging("Answer: ", text) if (text := answer_of(primary_leads(found))) else ""
     words = verbalization_of(run)
-    if words:
-        click.echo()
-        click.echo(hanging("Example: ", words))
-    click.echo(_where(run))
+    example, where = hanging("Example: ", words) if words else "", _where(run)
+    around = sum(part.count("\n") + 2 for part in (answer, example) if part) + where.count("\n") + 2
+    click.echo()
+    if answer:
+        click.echo(f"{answer}\n")
+    _show_tables(run, found, console, LINES - around)
+    show_problems(run)
+    if example:
+        click.echo(f"\n{example}")
+    click.echo(where)
 
 
 def _where(run: Run) -> str:
     """On one line if it fits."""
-    report = f"Report: {run.directory / 'report.html'}"
-    reprint = f"Reprint without recomputing: cfbench report {run.directory}"
-    line = f"{report}      {reprint}"
-    return line if len(line) <= shutil.get_terminal_size((120, 24)).columns else f"{report}\n{reprint}"
+    parts = [
+        f"Report: {run.directory / 'report.html'}",
+        f"All tables: cfbench report {run.directory}",
+        f"Explanations: cfbench view {run.directory}",
+    ]
+    line = "      ".join(parts)
+    return line if len(line) <= shutil.get_terminal_size((120, 24)).columns else "\n".join(parts)
 
 
 def verbalization_of(run: Run) -> str:
@@ -60,28 +71,38 @@ def verbalized(run: Run) -> str:
     return words
 
 
-def _show_tables(run: Run, console: Console) -> None:
-    """As many tables as fit on the screen; all of them where there is no screen."""
-    from cfbench_core.reports.tables import tables
+def _show_tables(run: Run, found: Sequence[Table], console: Console, room: int) -> None:
+    """All tables if they fit, else a small table for each model."""
     from cfbench_core.reports.terminal import show
 
-    found = tables(run)
-    fitting = _fitting(found, console) if console.is_terminal else found
-    show(fitting, console)
-    left = len(found) - len(fitting)
-    if left:
-        click.echo(f"{left} more {'table' if left == 1 else 'tables'}: cfbench report {run.directory}")
+    with console.capture() as captured:
+        show(found, console)
+    if captured.get().count("\n") <= room:
+        show(found, console)
+    else:
+        _show_summary(run, found, console, room)
 
 
-def _fitting(found: Sequence[Table], console: Console) -> Sequence[Table]:
-    """The first tables that fit, one at least."""
-    from cfbench_core.reports.terminal import definitions, show_one
+def _show_summary(run: Run, found: Sequence[Table], console: Console, room: int) -> None:
+    from rich.text import Text
 
-    room = console.height - BELOW - len(definitions(found, console.width))
-    for number, table in enumerate(found):
-        with console.capture() as captured:
-            show_one(table, console)
-        room -= captured.get().count("\n")
-        if room < 0 and number:
-            return found[:number]
-    return found
+    from cfbench_core.reports import terminal_summary as summary
+
+    groups = summary.by_model(found)
+    legend = [LEGEND, *summary.definitions(groups)]
+    room -= len(legend) + 1
+    each = summary.OWN_LINES + 1 + summary.FEWEST_ROWS + 2  # with two controls
+    shown = groups[: max(1, room // each)]
+    rows = summary.rows_for(len(shown), room)
+    several = len({str(table.labels.get("dataset")) for table in found}) > 1
+    for group in shown:
+        head = summary.title(group, several)
+        if left := summary.hidden(group, rows):
+            head.append(f"  and {left} more explainers", style="dim not bold")
+        console.print(head)
+        console.print(summary.small_table(group, rows, console.width))
+        console.print()
+    if left := len(groups) - len(shown):
+        click.echo(f"{left} more {'model' if left == 1 else 'models'}: cfbench report {run.directory}")
+    for line in legend:
+        console.print(Text(line, style="dim"), overflow="ellipsis", no_wrap=True)

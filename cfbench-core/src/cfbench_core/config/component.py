@@ -154,9 +154,15 @@ def with_defaults(component: Component) -> ConfiguredComponent:
 def default_label(spec: ComponentSpec, options: Any) -> str:
     """What tables call a component to which the configuration gives no label: its name, and its variant if it has one.
 
+    Options that say what the component really is (the file of a table, the class of an estimator) may have a property
+    ``default_label``.
+
     A method of a paper exists as published and as cfbench improves it, by an option ``variant``; the label of a row
     says which one it is: ``cf2-paper``, ``cf2-cfbench``.
     """
+    own = getattr(options, "default_label", None)
+    if isinstance(own, str) and own:
+        return own
     variant = getattr(options, "variant", None)
     return f"{spec.name}-{variant}" if isinstance(variant, str) else spec.name
 

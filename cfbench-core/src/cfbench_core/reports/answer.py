@@ -113,13 +113,17 @@ def _alone(first: Sequence[Standing]) -> str:
 
 
 def _of_baselines(leads: Sequence[Lead]) -> Iterator[str]:
+    over = leads[0].over_baseline
+    if len(leads) == 1 and over is not None and over.high < 0:
+        yield f"The best baseline, {over.over}, is better still, by {over.reversed.text}."
+        return
     chance = [lead for lead in leads if lead.baselines_not_beaten]
     if chance:
         baselines = sorted({name for lead in chance for name in lead.baselines_not_beaten})
         where = f"In {len(chance)} of {len(leads)} tables, there" if len(leads) > 1 else "There"
         yield f"{where} is no evidence that the best is better than the baseline {listed(baselines, 'or')}."
-    elif len(leads) == 1 and (over := leads[0].over_baseline) is not None:
-        yield f"It is better than the best baseline, {over.over}, by {over.text}."
+    elif len(leads) == 1 and over is not None:
+        yield f"The best is better than the best baseline, {over.over}, by {over.text}."
 
 
 def _counted(number: int, noun: str) -> str:

@@ -134,6 +134,11 @@ class Effect:
     ranked: bool = False
 
     @property
+    def reversed(self) -> Effect:
+        """By how much the other is better."""
+        return Effect(self.over, -self.value, -self.high, -self.low, self.ranked)
+
+    @property
     def significant(self) -> bool:
         return self.low > 0 or self.high < 0
 

@@ -66,6 +66,11 @@ class Config:
         "encoded"
     )
 
+    @property
+    def default_label(self) -> str:
+        """The class: "XGBClassifier"."""
+        return self.factory.rpartition(":")[2]
+
 
 class ScikitLearn:
     def __init__(self, config: Config) -> None:

@@ -60,6 +60,11 @@ class Config(Schema, DatasetConfig):
             Schema.__post_init__(self)
         DatasetConfig.__post_init__(self)
 
+    @property
+    def default_label(self) -> str:
+        """The name of the file, without its endings."""
+        return Path(self.file).name.partition(".")[0]
+
 
 class Csv:
     def __init__(self, config: Config) -> None:

@@ -3,7 +3,8 @@ downloads nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 )
 @options.configuration(required=False)
 @options.reading
+@click.option("--all", "whole", is_flag=True, help="Name every cell, also of a large plan.")
 @options.output_format("table", "json")
 def command(
     config: Path | None,
@@ -38,6 +40,7 @@ def command(
     data_dir: Path | None,
     allow_env: tuple[str, ...],
     offline: bool,
+    whole: bool,
     form: str,
 ) -> int:
     """Show what would be computed, what is skipped, and why.
@@ -58,13 +61,18 @@ def command(
     if form == "json":
         output.as_json(planned.to_json())
     else:
-        show_plan(planned)
+        show_plan(planned, whole)
         show_estimate(study)
     return OK if planned.to_run else NOTHING_TO_RUN
 
 
-def show_plan(plan: Plan) -> None:
-    """The cells by group: one line for those to run, and one for each reason to skip."""
+MOST_TABLES, MOST_REASONS = 20, 10
+LINES = 40
+"""A longer plan is counted by table; ``--all`` names its cells."""
+
+
+def show_plan(plan: Plan, whole: bool = True) -> None:
+    """The cells by group: those to run, and those that are skipped with the reason; counted in a large plan."""
     from cfbench_core.reports.labels import label_texts
 
     click.echo(plan_line(plan))
@@ -74,10 +82,40 @@ def show_plan(plan: Plan) -> None:
             label_texts({name: cell.labels[name] for name in plan.layout.by}, plan.layout.label_formats)
         )
         groups.setdefault(title, []).append(cell)
+    listed = {title: list(_group_lines(plan.layout.row, cells)) for title, cells in groups.items()}
+    lines = sum(2 + sum(1 + one.count("\n") for one in own) for own in listed.values())
+    if whole or lines <= LINES:
+        for title, own in listed.items():
+            click.echo()
+            output.heading(title)
+            for line in own:
+                click.echo(line)
+    else:
+        _show_counts(plan.layout.row, groups)
+
+
+def _show_counts(row: str, groups: Mapping[str, Sequence[Cell]]) -> None:
+    """A line for each table, and one for each reason to skip."""
+    rows = []
     for title, cells in groups.items():
+        skipped = sum(bool(cell.skipped) for cell in cells)
+        rows.append([title, str(len(cells) - skipped), str(skipped)])
+    click.echo()
+    output.table(["table", "to run", "skipped"], rows[:MOST_TABLES])
+    if left := len(rows) - MOST_TABLES:
+        click.echo(f"and {left} more tables" if left > 0 else "", nl=left > 0)
+    reasons = Counter(
+        cell.skipped.removeprefix(f"{cell.labels[row]} ")
+        for cells in groups.values()
+        for cell in cells
+        if cell.skipped
+    )
+    if reasons:
         click.echo()
-        output.heading(title)
-        _show_group(plan.layout.row, cells)
+        output.table(
+            ["skipped", "why"], [[str(n), reason] for reason, n in reasons.most_common(MOST_REASONS)]
+        )
+    click.echo("\nNames of all cells: --all")
 
 
 def show_estimate(study: Prepared) -> None:
@@ -91,17 +129,17 @@ def show_estimate(study: Prepared) -> None:
         click.echo(click.wrap_text(line, 100, "  ", "    "))
 
 
-def _show_group(row: str, cells: Sequence[Cell]) -> None:
+def _group_lines(row: str, cells: Sequence[Cell]) -> Iterator[str]:
     to_run = [str(cell.labels[row]) for cell in cells if not cell.skipped]
     if to_run:
-        click.echo(_folded("run", to_run))
+        yield _folded("run", to_run)
     reasons: dict[str, list[str]] = {}
     for cell in cells:
         if cell.skipped:
             name = str(cell.labels[row])
             reasons.setdefault(cell.skipped.removeprefix(f"{name} "), []).append(name)
     for reason, names in reasons.items():
-        click.echo(_folded("skip", names) + f": {reason}")
+        yield _folded("skip", names) + f": {reason}"
 
 
 def _folded(word: str, names: Sequence[str]) -> str:
