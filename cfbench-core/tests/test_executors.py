@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from child_processes import popen
+from running_processes import is_running, wait_until
 from sample_tasks import task
 
 from cfbench_core.executors import Event, Executor, Finished, Progress, Started
@@ -70,20 +69,6 @@ def finish(executor: Executor, tasks: list[Task]) -> tuple[dict[str, Outcome], l
         if isinstance(event, Finished):
             outcomes[event.task.label] = event.outcome
     return outcomes, events
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about in time"
-        time.sleep(0.02)
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 # What both do
@@ -378,77 +363,8 @@ def test_closing_ends_busy_workers_and_their_children_at_once(make: MAKE, tmp_pa
     executor.close()
 
 
-PARENT = """
-import sys
-from pathlib import Path
-sys.path.insert(0, {path!r})
-from sample_tasks import task
-from cfbench_core.executors.process import ProcessExecutor
-from cfbench_core.suites import Limits
-executor = ProcessExecutor(Path({store!r}), 2, 1, Limits(), [], False)
-executor.submit(task({function!r}, {{"flag": {flag!r}}}))
-executor.submit(task("tells_pid"))
-try:
-    while True:
-        event = executor.wait()
-        if event.task.label == "tells_pid" and hasattr(event, "outcome"):
-            print(event.outcome.summary["pid"], flush=True)
-finally:
-    executor.close()
-"""
-
-
-@contextlib.contextmanager
-def parent(tmp_path: Path, function: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """A process that runs an executor with a busy and an idle worker, and the numbers of these workers."""
-    samples = str(Path(__file__).parent / "samples")
-    flag = tmp_path / "flag"
-    code = PARENT.format(path=samples, store=str(tmp_path / "store"), function=function, flag=str(flag))
-    command = [sys.executable, "-c", code]
-    with popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            idle = int(process.stdout.readline())
-            wait_until(lambda: flag.exists() and flag.read_text() != "")
-            workers = [idle, int(flag.read_text().split()[0])]
-            assert all(map(is_running, workers))
-            yield process, workers
-        finally:
-            process.kill()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
-@pytest.mark.parametrize(
-    "function",
-    [
-        "sleeps_after_writing",
-        pytest.param(
-            "never_lets_go", marks=pytest.mark.skipif(sys.platform != "linux", reason="needs prctl")
-        ),
-    ],
-)
-def test_no_worker_survives_a_parent_that_is_killed(tmp_path: Path, function: str) -> None:
-    with parent(tmp_path, function) as (process, workers):
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        wait_until(lambda: not any(map(is_running, workers)), seconds=3)
-    assert [entry.label for entry in Store(tmp_path / "store").entries()] == ["tells_pid"]
-    if function == "sleeps_after_writing":
-        assert len(Store(tmp_path / "store").clean_abandoned()) == 1
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no process groups")
 def test_ctrl_c_in_the_terminal_does_not_reach_workers(make: MAKE) -> None:
     """It goes to the foreground process group: what becomes of the work is for the parent to decide."""
     outcomes, _ = finish(make(ProcessExecutor), [task("tells_pid")])
     assert os.getpgid(int(outcomes["tells_pid"].summary["pid"])) != os.getpgrp()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT")
-def test_ctrl_c_ends_parent_and_workers_at_once(tmp_path: Path) -> None:
-    with parent(tmp_path, "sleeps_after_writing") as (process, workers):
-        begin = time.monotonic()
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: to the whole foreground group
-        process.wait(timeout=5)
-        assert time.monotonic() - begin < 3
-        assert not any(map(is_running, workers))
