@@ -50,7 +50,8 @@ def pairs(published: Run, ours: Run) -> Iterator[dict[str, Any]]:
     """A row for each algorithm."""
     printed = printed_numbers().query("group == 'total'").set_index(["item", "explainer"])["printed"]
     values = {"published": by_unit(published), "ours": by_unit(ours)}
-    for explainer in ALGORITHMS:
+    both_ran = [set(frame.index.get_level_values("explainer")) for frame in values.values()]
+    for explainer in (name for name in ALGORITHMS if all(name in names for names in both_ran)):
         one, other = (frame.xs(explainer, level="explainer") for frame in values.values())
         common = one.index.intersection(other.index)
         sides = {"published": one.loc[common], "ours": other.loc[common]}
