@@ -60,6 +60,7 @@ def statement_factuality(config: None = None) -> Replication:
                 name="reviews",
                 config=_CONFIG,
                 changes={"small": _SMALL_REVIEWS, "paper": _REVIEWS},
+                minutes={"small": 8},
                 needs=_NEEDS,
             ),
         ),
@@ -83,6 +84,7 @@ def statement_factuality(config: None = None) -> Replication:
                 caption="generators that learn reviews as they were written",
                 studies=("reviews",),
                 reason="the small version has MiniLM in place of the encoders of the paper: not comparable by value",
+                stored="small",
             ),
             PublishedItem(
                 name="claims",
