@@ -70,6 +70,53 @@ def test_no_statements_about_the_product(text):
     assert triplets(text) == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The tone is not so harsh.", ("sound", "positive")),
+        ("It doesn't make any unwanted or distracting noise.", ("sound", "positive")),
+        ("It is hard to play.", ("playability", "negative")),
+        ("The battery compartment cover comes off.", ("build", "negative")),
+        ("It reduces the noise.", ("sound", "positive")),
+        ("It is sturdier than the flimsy plastic ones.", None),
+        ("It is as sturdy as any flimsy one.", ("build", "positive")),
+        ("It is very light.", ("fit", "positive")),
+    ],
+)
+def test_sentiment_of_negations_comparisons_and_phrases(text, expected):
+    found = [(topic, sentiment) for _, topic, sentiment in short(text)]
+    assert found == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    "text", ["It is no big deal.", "Cool little light.", "It took a long time.", "It looks cheap."]
+)
+def test_words_with_another_sense_and_two_topics_give_no_statement(text):
+    assert triplets(text) == ()
+
+
+def test_descriptions_leave_out_what_is_nearer_to_another_topic(monkeypatch):
+    from cfbench_text.atomic import descriptions
+
+    class Fake:
+        """1 for the description with the first word of the statement, which is no keyword here."""
+
+        def __init__(self, source):
+            assert source.model == "folder"
+
+        def cosines(self, pairs):
+            return [
+                float(text.startswith("Price") == statement.startswith("great")) for statement, text in pairs
+            ]
+
+    monkeypatch.setattr(descriptions, "Embeddings", Fake)
+    text = "Great price. Great sound."
+    assert [one.topic for one in triplets(text)] == ["price", "sound"]
+    extractor = Atomic(Config(encoder="folder"))
+    assert [one.topic for one in extractor.extract([text], DOMAIN)[0].triplets] == ["price"]
+    assert extractor.signature()["encoder"] == "folder" and "encoder" not in Atomic(Config()).signature()
+
+
 def test_a_frame_gives_the_sentiment_and_its_conclusion_is_no_reason():
     text = (
         "The user would enjoy the business because of clean and modern rooms, friendly staff, and good food, despite "
