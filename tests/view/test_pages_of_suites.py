@@ -116,6 +116,6 @@ def test_a_model_that_does_not_answer_in_time_is_ended(runs: list[Path]) -> None
     view = views(runs[1])
     unit = units(view, 0)[0]
     models = LiveModels(seconds=0.01)
-    with pytest.raises(UserError, match=r"did not answer within 0\.01 s"):
+    with pytest.raises(UserError, match=r"was no answer within 0\.01 s"):
         models.respond(view.run.directory, view.unit_data(0, unit).cells[0].id, unit, {})
     assert models._worker is None

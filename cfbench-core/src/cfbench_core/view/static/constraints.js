@@ -10,7 +10,7 @@ cfbench.constrained = function (editor, context) {
   const answer = h("div", { class: "again-answer", "aria-live": "polite" });
 
   const lock = (field) => {
-    const button = h("button", { type: "button", class: "chip lock", "aria-pressed": "false", "aria-label": `lock ${field.label}` }, field.label);
+    const button = h("button", { type: "button", class: "chip lock", "aria-pressed": "false" }, field.label);
     button.addEventListener("click", () => {
       locked.has(field.name) ? locked.delete(field.name) : locked.add(field.name);
       button.setAttribute("aria-pressed", String(locked.has(field.name)));
@@ -50,7 +50,7 @@ cfbench.constrained = function (editor, context) {
     { class: "again", id: "again" },
     h("summary", {}, "Constraints, then again"),
     h("p", { class: "note muted" }, "Lock what must not change, and query one explainer anew for this unit. The stored answers above stay as they are."),
-    h("div", { class: "proposals", role: "group", "aria-label": "Locked" }, fields.map(lock)),
+    h("div", { class: "proposals", role: "group", "aria-label": "Lock what must not change" }, fields.map(lock)),
     numbers.length ? h("div", { class: "fields" }, numbers.map(range)) : null,
     h("div", { class: "filters" }, h("div", { class: "filter" }, h("label", { for: "again-explainer" }, "explainer"), which), go),
     answer,
