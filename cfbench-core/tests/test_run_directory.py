@@ -213,3 +213,17 @@ def test_what_is_no_run_directory_is_said_at_once(tmp_path: Path) -> None:
         Run(tmp_path / "nowhere")
     with pytest.raises(UserError, match=r"no plan\.json"):
         Run(tmp_path)
+
+
+def test_explanations_of_a_cell_are_the_same_however_large_the_table_is(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = Run(directory)
+    monkeypatch.setattr("cfbench_core.run_directory._SMALL", 0)
+    large = Run(directory)
+    cells = list(small.explanations["cell"].unique())
+    assert len(cells) > 3
+    for cell in [*cells, "no such cell"]:
+        expected = small.explanations[small.explanations["cell"] == cell].reset_index(drop=True)
+        pd.testing.assert_frame_equal(small.explanations_of(cell), expected)
+        pd.testing.assert_frame_equal(large.explanations_of(cell), expected)

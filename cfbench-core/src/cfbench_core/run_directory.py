@@ -36,6 +36,8 @@ TIME = Column("time", "lower", None, "How long does one explanation take, in sec
 _NOT_LABELS = {"cell", "role", "status", "reason", "metrics", "stages", "coverage", "units"}
 _SCORES = ("cell", "metric", "unit", "value", "status")
 _TABLES = ("scores", "explanations", "costs", "details")
+_SMALL = 16_000_000
+"""Bytes of a table that is read once as a whole, not once for each cell."""
 _SUMMARY = ("mean", "std", "ci_low", "ci_high", "n", "n_missing")
 
 
@@ -231,10 +233,25 @@ class Run:
         return self._files.parquet("explanations.parquet", ("cell", "unit"), self._any_result)
 
     def explanations_of(self, cell: str) -> pd.DataFrame:
-        """The explanations of one cell. Reads no more than that: of a large run the whole is large."""
+        """The explanations of one cell. Reads no more than that, where the whole is large."""
+        if self._small_explanations is not None:
+            from pyarrow import compute
+
+            whole = self._small_explanations
+            frame: pd.DataFrame = whole.filter(compute.equal(whole["cell"], cell)).to_pandas()
+            return frame
         return self._files.parquet(
             "explanations.parquet", ("cell", "unit"), self._any_result, filters=[("cell", "==", cell)]
         )
+
+    @functools.cached_property
+    def _small_explanations(self) -> pa.Table | None:
+        """All explanations, read once for all cells; None where there are none, or too many."""
+        path = self._files.verified("explanations.parquet")
+        if not path.exists() or path.stat().st_size > _SMALL:
+            return None
+        whole = self._files.arrow("explanations.parquet")
+        return whole if {"cell", "unit"} <= {*whole.column_names} else None
 
     @functools.cached_property
     def costs(self) -> pd.DataFrame:
