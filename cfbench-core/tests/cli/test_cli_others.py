@@ -178,18 +178,18 @@ def test_the_cache_is_listed_verified_and_cleared(toy: Path, cfbench: Command) -
     assert ["model", "1"] in kinds and ["explanations", "5"] in kinds
     (line,) = cfbench("cache", "ls", "model").out.splitlines()[1:]
     assert line.endswith("times")
-    assert cfbench("cache", "verify").out == "13 artifacts verified, 0 damaged\n"
+    assert cfbench("cache", "verify").out == "14 artifacts verified, 0 damaged\n"
 
     (model,) = (toy.parent / "cache" / "artifacts" / "model").rglob("factor.json")
     model.chmod(0o644)
     model.write_text("3")
     damaged = cfbench("cache", "verify", "--remove")
-    assert "factor.json" in damaged.out and "13 artifacts verified, 1 damaged (removed)" in damaged.out
-    assert cfbench("cache", "verify").out == "12 artifacts verified, 0 damaged\n"
+    assert "factor.json" in damaged.out and "14 artifacts verified, 1 damaged (removed)" in damaged.out
+    assert cfbench("cache", "verify").out == "13 artifacts verified, 0 damaged\n"
 
-    assert "would remove 12 artifacts" in cfbench("cache", "gc", "--older-than", "0", "--dry-run").out
+    assert "would remove 13 artifacts" in cfbench("cache", "gc", "--older-than", "0", "--dry-run").out
     assert cfbench("cache", "gc", "--older-than", "30").out == "removed 0 artifacts, 0 bytes\n"
-    assert "removed 12 artifacts" in cfbench("cache", "gc", "--older-than", "0").out
+    assert "removed 13 artifacts" in cfbench("cache", "gc", "--older-than", "0").out
     assert "nothing is cached" in cfbench("cache", "ls").out
 
 
