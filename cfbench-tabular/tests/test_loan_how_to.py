@@ -49,7 +49,7 @@ def test_the_commands_of_the_page_work_as_printed(tmp_path: Path) -> None:
     printed = next(text for command, text in outputs.items() if "explain runs/pipeline" in command)
     sentences = " ".join(printed.split())  # lines are as long as the terminal is wide
     assert re.search(
-        r"row \d+ of csv counts as (accepted|rejected) for pipeline; with .* instead of", sentences
+        r"row \d+ of loans counts as (accepted|rejected) for pipeline; with .* instead of", sentences
     )
     several = next(text for command, text in outputs.items() if "explain runs/several" in command)
     assert re.search(r"instead of [\d.]+ EUR.*, or with .* it would count as", " ".join(several.split()))
