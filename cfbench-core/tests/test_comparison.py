@@ -145,6 +145,25 @@ def test_cells_of_one_run_only_and_other_outcomes_are_listed(first: Run, other: 
     assert other_way.cells("failed")
 
 
+def test_components_of_a_list_are_compared_by_their_names(other: Callable[..., Run], tmp_path: Path) -> None:
+    second = other()
+    before = Run(shutil.copytree(second.directory, tmp_path / "before"))
+    for run, text in (
+        (before, "explainers: [lime, {name: cf2, beta: 1}, {name: shap, label: a}]"),
+        (second, "explainers: [{name: cf2, beta: 2, note: " + "x" * 100 + "}, lime, {name: shap, label: b}]"),
+    ):
+        (run.directory / "config.yaml").write_text(f"{text}\n")
+    found = compare(before, second)
+    assert [change.name for change in found.config] == [
+        "explainers.cf2.beta",
+        "explainers.cf2.note",
+        "explainers.a",
+        "explainers.b",
+    ]
+    assert found.config[1].second == "x" * 100
+    assert max(len(line) for line in found.render().splitlines() if "explainers." in line) < 160
+
+
 def test_settings_that_differ_are_named_with_their_dots(first: Run, other: Callable[..., Run]) -> None:
     second = other()
     (second.directory / "config.yaml").write_text("suite: shop\nprotocol:\n  k:\n  - 3\n  users: 7\n")

@@ -185,13 +185,24 @@ def _by_interval(bounds: tuple[float, float], direction: str) -> Verdict:
 
 
 def _changes(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "") -> Iterator[Change]:
-    """Leaves of nested settings that differ, by their dotted names."""
+    """Leaves of nested settings that differ, by their dotted names; components of a list by their own names."""
     for key in dict.fromkeys([*first, *second]):
-        a, b = first.get(key), second.get(key)
+        a, b = _by_name(first.get(key)), _by_name(second.get(key))
         if isinstance(a, Mapping) and isinstance(b, Mapping):
             yield from _changes(a, b, f"{prefix}{key}.")
         elif a != b or (key in first) != (key in second):
             yield Change(f"{prefix}{key}", _shown(a, key in first), _shown(b, key in second))
+
+
+def _by_name(value: Any) -> Any:
+    """A list of components as a mapping by label or name; what is none, or names one twice, as it is."""
+    if not isinstance(value, list):
+        return value
+    options = [{"name": one} if isinstance(one, str) else one for one in value]
+    if not all(isinstance(one, Mapping) and "name" in one for one in options):
+        return value
+    named = {str(one.get("label") or one["name"]): one for one in options}
+    return named if len(named) == len(value) else value
 
 
 def _shown(value: Any, there: bool) -> str | None:
@@ -223,8 +234,8 @@ def _render(comparison: Comparison, format: Literal["table", "markdown"]) -> str
             body = tabulate(escaped, heads, tablefmt=style, disable_numparse=True)
             parts.extend([heading.format(title), "", body, ""])
 
-    section("Configuration", ["key", "first", "second"], [_change(c) for c in comparison.config])
-    section("Environment", ["key", "first", "second"], [_change(c) for c in comparison.environment])
+    section("Configuration", ["key", "first", "second"], [_setting(c) for c in comparison.config])
+    section("Environment", ["key", "first", "second"], [_setting(c) for c in comparison.environment])
     section("Outcomes", ["cell", "first", "second"], [_change(c) for c in comparison.outcomes])
     section("Only in the first", ["cell"], [[cell] for cell in comparison.only_first])
     section("Only in the second", ["cell"], [[cell] for cell in comparison.only_second])
@@ -234,6 +245,14 @@ def _render(comparison: Comparison, format: Literal["table", "markdown"]) -> str
     others = [d for d in comparison.differences if not d.paired]
     section("Differences of means; the runs explain different units", heads, [_line(d) for d in others])
     return "\n".join([*parts, _conclusion(comparison)]) + "\n"
+
+
+WIDEST = 60
+"""Characters of a setting in a table; ``--format json`` has all of them."""
+
+
+def _setting(change: Change) -> list[str]:
+    return [value if len(value) <= WIDEST else f"{value[: WIDEST - 1]}…" for value in _change(change)]
 
 
 def _change(change: Change) -> list[str]:

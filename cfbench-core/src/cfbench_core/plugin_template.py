@@ -19,13 +19,13 @@ from typing import Any
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.files import write_atomically
 from cfbench_core.registry import Component, Registry, installed
-from cfbench_core.specs import plural, resolve
+from cfbench_core.specs import ComponentSpec, plural, resolve
 
 TEMPLATES = Path(__file__).parent / "templates" / "plugin"
 SUFFIX = ".jinja"
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 STUDIED = 2
-"""The number of installed explainers in the study of a plugin that brings none."""
+"""The number of installed explainers in the study of a plugin, next to its own."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,17 @@ def _values(plugin: NewPlugin, distribution: str, version: str, registry: Regist
 
 
 def _studied(suite: str, registry: Registry) -> list[str]:
-    """Some installed explainers, baselines first: they are fast."""
+    """Some installed explainers, baselines first: they are fast. Those that work with few models come last."""
     found = [component.spec for component in registry.components("explainer", suite)]
     usual = [spec for spec in found if spec.details.get("default", True)]
-    return [spec.name for spec in sorted(usual, key=lambda spec: spec.role != "baseline")][:STUDIED]
+    return [spec.name for spec in sorted(usual, key=lambda spec: (spec.role != "baseline", _is_picky(spec)))][
+        :STUDIED
+    ]
+
+
+def _is_picky(spec: ComponentSpec) -> bool:
+    """Whether it needs more of a model than scores."""
+    return any(axes != {"access": {"scores"}} for axes in spec.needs.values())
 
 
 def _example(plugin: NewPlugin, registry: Registry) -> str:

@@ -11,6 +11,7 @@ import pytest
 from made_up_run import emphasis, small_run
 
 from cfbench_core.reports import render
+from cfbench_core.reports.answer import answer_of
 from cfbench_core.reports.labels import label_texts
 from cfbench_core.reports.tables import tables
 from cfbench_core.run_directory import Run
@@ -79,6 +80,16 @@ def test_a_control_never_wins_and_a_baseline_that_is_not_beaten_is_named(tmp_pat
     assert lead is not None and lead.over_baseline is not None and not lead.over_baseline.significant
     assert lead.over_baseline.over == "luck" and lead.over_baseline.value == pytest.approx(0.0)
     assert "There is no evidence that the best is better than the baseline luck." in render(run, "html")
+
+
+def test_a_single_competitor_in_several_tables_is_no_comparison(tmp_path: Path) -> None:
+    run = small_run(
+        tmp_path / "run", {"ours": [0.9, 0.8, 0.9, 0.7], "luck": [0.5] * 4}, roles={"luck": "baseline"}
+    )
+    (table,) = tables(run)
+    assert table.lead is not None
+    assert "By hit, nothing else competes with ours." in answer_of([table.lead, table.lead])
+    assert "no evidence of a difference" not in answer_of([table.lead, table.lead])
 
 
 def test_a_doubtful_column_is_marked_and_its_note_stands_below_the_table(tmp_path: Path) -> None:
