@@ -161,7 +161,7 @@ def test_a_damaged_archive_is_computed_again(machine: OPEN, address: Address, tm
     compute(done, machine("one"))
     (name,) = [path for path in files._system.find(files._base) if path.endswith(".tar") and done.key in path]
     content = bytearray(files._system.cat_file(name))
-    content[content.index(b"42\n")] ^= 1
+    content[content.index(b"\x0042\n\x00") + 1] ^= 1  # in the file itself, behind its header
     (tmp_path / "worse").write_bytes(content)
     files._system.put_file(str(tmp_path / "worse"), name)
     two = machine("two")

@@ -32,7 +32,8 @@ def serve_runs(runs: Sequence[Run], port: int = 0, browser: bool = True) -> None
     listening = _listening(port)
     address = f"http://{HOST}:{listening.getsockname()[1]}/?token={token}"
     app = application(runs, token, live)
-    threading.Thread(target=app.state.views.warm, daemon=True).start()
+    warming = threading.Thread(target=app.state.views.warm, daemon=True)
+    warming.start()
     config = uvicorn.Config(
         app,
         log_level="critical",
@@ -49,6 +50,7 @@ def serve_runs(runs: Sequence[Run], port: int = 0, browser: bool = True) -> None
     finally:
         live.close()
         listening.close()
+        warming.join(timeout=10)  # Arrow aborts the process if it ends while one of its reads goes on
 
 
 def _listening(port: int) -> socket.socket:
