@@ -25,6 +25,7 @@ def test_it_is_that_of_a_search_by_hand(ask_seed, constraints):
     background = np.round(draw.normal(size=(15, data.encoding.width)), 1)  # coarse, so that there are ties
     fixed = data.encoding.immutable | (np.arange(data.encoding.width) == 2)
     background[:10, fixed] = data.vectors[0, fixed]  # some are admissible for the first factual
+    background = np.clip(background, *data.encoding.bounds)  # as the rows of the table are
     weights = draw.normal(size=data.encoding.width)
 
     class Linear:

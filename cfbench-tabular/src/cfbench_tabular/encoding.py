@@ -100,6 +100,16 @@ class Encoding:
         return np.array([column.immutable for column in self.columns])[self.column_of]
 
     @functools.cached_property
+    def restricted(self) -> IntArray:
+        """The positions in which a row of the table may be outside of the limits of a counterfactual (:meth:`allowed`):
+        of columns that are immutable, or have a direction or a range of their own."""
+        columns = [
+            column.immutable or column.direction != "any" or column.low is not None or column.high is not None
+            for column in self.columns
+        ]
+        return np.flatnonzero(np.array(columns)[self.column_of])
+
+    @functools.cached_property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """(d,) and (d,): the range of numeric positions, 0 to 1 elsewhere."""
         return self.low[self.column_of], self.high[self.column_of]

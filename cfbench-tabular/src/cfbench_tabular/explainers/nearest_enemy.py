@@ -87,7 +87,7 @@ class NearestEnemy:
 
     def _free(self, encoding: Encoding, rows: FloatArray, others: FloatArray) -> bool:
         """Whether each of ``others`` (n, d) may be a counterfactual of each of the rows (A, d)."""
-        return self.config.constraints == "ignore" or not _exceeded(*encoding.allowed(rows), others).any()
+        return self.config.constraints == "ignore" or not len(_exceeded(encoding, rows, others))
 
 
 def nearest_enemies(model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
@@ -115,9 +115,15 @@ def _nearest(rows: FloatArray, others: FloatArray) -> IntArray:
     return found
 
 
-def _exceeded(low: FloatArray, high: FloatArray, others: FloatArray) -> BoolArray:
-    """(d,) the positions in which one of ``others`` (n, d) is outside the limits (A, d) of one row."""
-    found: BoolArray = (low.max(axis=0) > others.min(axis=0)) | (high.min(axis=0) < others.max(axis=0))
+def _exceeded(encoding: Encoding, rows: FloatArray, others: FloatArray) -> IntArray:
+    """The positions in which one of ``others`` (n, d), rows of the table, is outside the limits of one of ``rows`` (A, d)."""
+    positions = encoding.restricted
+    if not len(positions):
+        return positions
+    low, high = (limit[:, positions] for limit in encoding.allowed(rows))
+    values = others[:, positions]
+    exceeded = (low.max(axis=0) > values.min(axis=0)) | (high.min(axis=0) < values.max(axis=0))
+    found: IntArray = positions[exceeded]
     return found
 
 
@@ -125,7 +131,7 @@ def _admissible(encoding: Encoding, rows: FloatArray, others: FloatArray) -> Boo
     """(A, n) which of ``others`` (n, d) are within the limits of the counterfactuals of ``rows`` (A, d)."""
     found = np.ones((len(rows), len(others)), dtype=np.bool_)
     low, high = encoding.allowed(rows)
-    for position in np.flatnonzero(_exceeded(low, high, others)):
+    for position in _exceeded(encoding, rows, others):
         values = others[:, position]
         found &= (low[:, position, None] <= values) & (values <= high[:, position, None])
     return found
