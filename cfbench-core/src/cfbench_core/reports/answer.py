@@ -97,7 +97,9 @@ def _of_several(metric: str, leads: Sequence[Lead]) -> Iterator[str]:
             if standing not in first and standing.measured == standing.best > 0:
                 took = f"{standing.name} took part in only {standing.measured} of them"
                 yield f"{took} and is best, or tied for best, in each."
-    if all(lead.names == leads[0].names and len(lead.names) == 1 and lead.over_next is None for lead in leads):
+    if all(
+        lead.names == leads[0].names and len(lead.names) == 1 and lead.over_next is None for lead in leads
+    ):
         yield f"By {metric}, nothing else competes with {leads[0].names[0]}."
     elif idle := len(leads) - len(telling):
         where = (

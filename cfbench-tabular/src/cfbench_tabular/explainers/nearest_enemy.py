@@ -116,7 +116,7 @@ def _nearest(rows: FloatArray, others: FloatArray) -> IntArray:
 
 
 def _exceeded(encoding: Encoding, rows: FloatArray, others: FloatArray) -> IntArray:
-    """The positions in which one of ``others`` (n, d), rows of the table, is outside the limits of one of ``rows`` (A, d)."""
+    """Positions in which one of ``others`` (n, d), rows of the table, is outside the limits of one of ``rows`` (A, d)."""
     positions = encoding.restricted
     if not len(positions):
         return positions
