@@ -21,7 +21,7 @@ def test_the_smallest_example(write: Any, make_cell: Any) -> None:
     assert table.loc["quick", "seconds"] == pytest.approx(0.002) and table.loc["quick", "n"] == 2
     assert table.loc["quick", "encoded_columns"] == 4 and table.loc["quick", "type"] == "numerical"
     words = times.words(times.table([run]))
-    assert "Fastest is quick with 2 ms" in words and "slow with 1 s, 500 times that" in words
+    assert "Fastest is quick with 2 ms" in words and "slow with 1,000 ms, 500 times that" in words
 
 
 def test_the_map_has_colours_by_powers_of_ten_and_gaps_for_failures(write: Any, make_cell: Any) -> None:
@@ -34,7 +34,7 @@ def test_the_map_has_colours_by_powers_of_ten_and_gaps_for_failures(write: Any, 
     )
     (figure,) = times.figures(times.table([run]))
     assert figure.svg.index(">narrow<") < figure.svg.index(">wide<")  # by encoded columns
-    for words in (">1 ms<", ">100 ms<", ">10 s<", ">–<"):
+    for words in (">1 ms<", ">100 ms<", ">10,000 ms<", ">–<"):
         assert words in figure.svg
 
 
