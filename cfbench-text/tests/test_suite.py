@@ -46,7 +46,7 @@ def means(run):
 def test_everything_went_well(run):
     assert {cell.status for cell in run.cells()} == {"ok"}
     assert run.exit_code == 0
-    assert "Best model by table" in (run.directory / "report.html").read_text(encoding="utf-8")
+    assert "<h2>Best model</h2>" in (run.directory / "report.html").read_text(encoding="utf-8")
     assert "synthetic" in run.data
 
 
