@@ -1,8 +1,8 @@
 """Time per counterfactual at an earlier commit and now: ratios of CPU times that were measured alternately.
 
-    git worktree add /tmp/earlier 756defc9
-    python benchmarks/tabular_speed_change.py /tmp/earlier
-    python benchmarks/tabular_speed_change.py /tmp/earlier --keep docs/results/tabular-speed-change
+    git worktree add ../earlier 756defc9
+    python benchmarks/tabular_speed_change.py ../earlier
+    python benchmarks/tabular_speed_change.py ../earlier --keep docs/results/tabular-speed-change
 
 A process with the sources of the checkout and one with those of this repository load the networks and the rows of CF-tabular
 (``CFBENCH_DATA_DIR``). Then each explains the same ``--factuals`` training rows, one process after the other,

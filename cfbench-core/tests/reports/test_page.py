@@ -47,7 +47,7 @@ def test_the_answer_comes_first_and_agrees_with_the_tables(run: Run) -> None:
         by_metric.setdefault(table.lead.header.name, []).append(table.lead.names)
     assert text.index("Best explainer") < text.index("Results")
     for metric, found in by_metric.items():
-        assert all(len(names) < 3 for names in found)  # all of them tell somebody apart
+        assert all(len(names) < 3 for names in found)  # each of them distinguishes some explainers
         best = {name: sum(name in names for names in found) for name in ("lime-rs", "shap", "cosine")}
         most = max(best.values())
         sentence = next(part for part in text.split("By ") if part.startswith(f"{metric}, "))

@@ -74,8 +74,8 @@ def _names(group: Sequence[Table], rows: int) -> list[str]:
     for row in group[0].lines:
         if row.role and not row.outcome:
             controls.setdefault(row.role, row.label)
-    kept = max(FEWEST_ROWS, rows - len(controls))
-    return [*list(ordered)[:kept], *controls.values()]
+    competitors = max(FEWEST_ROWS, rows - len(controls))
+    return [*list(ordered)[:competitors], *controls.values()]
 
 
 def hidden(group: Sequence[Table], rows: int) -> int:
@@ -95,7 +95,7 @@ def _fitting(group: Sequence[Table], room: int) -> list[Table]:
 
 
 def _head(table: Table, group: Sequence[Table]) -> str:
-    """ "implicit", and below it "POS-P@5 ↓": what tells the tables of a model apart, and the metric."""
+    """ "implicit", and below it "POS-P@5 ↓": what distinguishes the tables of a model, and the metric."""
     assert table.primary is not None
     others = [set(one.label_texts) for one in group if one is not table]
     own = [text for text in table.label_texts if any(text not in other for other in others)]

@@ -50,7 +50,7 @@ def serve_runs(runs: Sequence[Run], port: int = 0, browser: bool = True) -> None
     finally:
         live.close()
         listening.close()
-        warming.join(timeout=10)  # Arrow aborts the process if it ends while one of its reads goes on
+        warming.join(timeout=10)  # Arrow aborts a process that exits during one of its reads
 
 
 def _listening(port: int) -> socket.socket:
