@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cfbench_core.config import Help, Range
 from cfbench_text.generators.batches import Batch, Loss
 from cfbench_text.generators.neural import Encoding, rating_loss, word_loss
-from cfbench_text.generators.recipes import Recipe
+from cfbench_text.generators.recipes import Recipe, words_and_ratings
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,16 +41,7 @@ class PaperOptions:
     rating_weight: Annotated[float, Range(minimum=0), Help("of the squared error of the rating")] = 1.0
 
     def recipe(self) -> Recipe:
-        return Recipe(
-            learning_rate=self.learning_rate,
-            batch=self.batch,
-            epochs=self.epochs,
-            patience=self.patience,
-            in_all=True,
-            clip=None,
-            with_ratings=True,
-            by_length=False,
-        )
+        return words_and_ratings(self.learning_rate, self.batch, self.epochs, self.patience)
 
 
 def build(options: PaperOptions, encoding: Encoding) -> Any:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cfbench_core.config import Help, Range
-from cfbench_text.generators.recipes import Recipe
+from cfbench_text.generators.recipes import Recipe, words_and_ratings
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -52,16 +52,7 @@ class PaperOptions:
         return self.training == "regularised"
 
     def recipe(self) -> Recipe:
-        return Recipe(
-            learning_rate=self.learning_rate,
-            batch=self.batch,
-            epochs=self.epochs,
-            patience=self.patience,
-            in_all=True,
-            clip=None,
-            with_ratings=True,
-            by_length=False,
-        )
+        return words_and_ratings(self.learning_rate, self.batch, self.epochs, self.patience)
 
 
 def rating_network(options: PaperOptions, width: int) -> Any:

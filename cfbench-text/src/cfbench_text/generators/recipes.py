@@ -58,6 +58,20 @@ class Recipe:
     by_length: bool = True
 
 
+def words_and_ratings(learning_rate: float, batch: int, epochs: int, patience: int) -> Recipe:
+    """As NRT and PEPLER are trained in the public implementations: words and ratings together, gradients not clipped."""
+    return Recipe(
+        learning_rate=learning_rate,
+        batch=batch,
+        epochs=epochs,
+        patience=patience,
+        in_all=True,
+        clip=None,
+        with_ratings=True,
+        by_length=False,
+    )
+
+
 def train(generator: Learner, learned: Batch, validation: Batch, training: Training, recipe: Recipe) -> None:
     """Trains until the validation loss stops falling. An earlier call's weights are restored if none are better."""
     import torch
