@@ -4,11 +4,11 @@
     python benchmarks/text_xrec_outputs.py --output FOLDER [--wordnet FOLDER] --keep docs/results/text-xrec-outputs
 
 Needs ``text/xrec_outputs`` under CFBENCH_DATA_DIR. It follows ``examples/xrec-outputs/README.md``, by the
-command line: converts, ``cfbench evaluate`` (with the example's own extractor, with ``rules``, and against references as
+command line: converts, ``cfbench evaluate`` (with the example's own extractor, with ``atomic``, and against references as
 they were written), ``cfbench analyse``. The runs stay in FOLDER. The results have, for each extractor, data set and model,
 
 - the mean of each metric with its interval (bootstrap over users) and the numbers of rows with and without a value
-  (with ``rules`` of those by statements only);
+  (with ``atomic`` of those by statements only);
 - of the analyses: USR, FCR, DIV, BLEU and F1 of all texts together; hallucination by topic; r between surface
   similarity and factuality over the rows.
 
@@ -94,10 +94,10 @@ def settings(wordnet: Path | None) -> dict[str, tuple[str, str, list[str]]]:
     written = ["--set", "protocol.reference=written", "--set", f"metrics={json.dumps(surface)}"]
     return {
         "phrases": ("phrases", "paragraph", ["--set", f"metrics={json.dumps(every)}"]),
-        "rules": (
-            "rules",
+        "atomic": (
+            "atomic",
             "paragraph",
-            ["--set", "extractor=rules", "--set", f"metrics={json.dumps(STATEMENTS)}"],
+            ["--set", "extractor=atomic", "--set", f"metrics={json.dumps(STATEMENTS)}"],
         ),
         "written": ("phrases", "written", written),
     }
