@@ -279,6 +279,58 @@ def e2e(session: nox.Session) -> None:
 
 
 @nox.session
+def container(session: nox.Session) -> None:
+    """Builds the Containerfile without a network and runs a study in it; needs buildah, and mmdebstrap where no registry
+    of images can be reached."""
+    missing = [name for name in ("buildah", "mmdebstrap") if shutil.which(name) is None]
+    if missing or os.geteuid():
+        session.skip(
+            f"{', '.join(missing) or 'root'} not found (apt-get install buildah mmdebstrap, as root)"
+        )
+    context = Path(session.create_tmp()) / "context"
+    shutil.rmtree(context, ignore_errors=True)
+    (context / "dist").mkdir(parents=True)
+    for file in [ROOT / "Containerfile", CONSTRAINTS]:
+        shutil.copy(file, context)
+    for name in DISTRIBUTIONS:
+        shutil.copy(wheel_of(name), context / "dist")
+    versions = ["--python-version=3.11", "--only-binary=:all:"]  # bookworm has Python 3.11
+    session.run(
+        "pip", "download", "-q", "-d", context / "dist", "-r", ROOT / "requirements-lock.txt", *versions
+    )
+    base_image(session, "docker.io/library/debian:bookworm-slim")
+    chroot = ("--isolation=chroot", "--network=host")  # works where namespaces are not allowed
+    session.run(
+        "buildah",
+        "build",
+        *chroot,
+        "--build-arg=PIP_OPTIONS=--no-index",
+        "-t",
+        "cfbench",
+        context,
+        external=True,
+    )
+    started = session.run("buildah", "from", "cfbench", external=True, silent=True)
+    box = str(started).strip()
+    try:
+        for command in (["doctor"], ["list"], ["run", "--suite", "tabular", "--offline", "--quiet"]):
+            session.run("buildah", "run", *chroot, box, "--", "cfbench", *command, external=True)
+    finally:
+        session.run("buildah", "rm", box, external=True, silent=True)
+
+
+def base_image(session: nox.Session, name: str) -> None:
+    """Pulls an image of Debian, or makes one like it from Debian's packages."""
+    if subprocess.run(["buildah", "pull", "-q", name], capture_output=True).returncode == 0:
+        return
+    archive = Path(session.create_tmp()) / "debian.tar"
+    session.run("mmdebstrap", "--variant=minbase", "bookworm", archive, external=True)
+    box = str(session.run("buildah", "from", "scratch", external=True, silent=True)).strip()
+    session.run("buildah", "add", "-q", box, archive, "/", external=True, silent=True)
+    session.run("buildah", "commit", "-q", "--rm", box, name, external=True, silent=True)
+
+
+@nox.session
 def view(session: nox.Session) -> None:
     """The viewer in Debian's Chromium: clicks, what-if queries, axe-core, and the pictures of docs/images."""
     chromium = os.environ.get("CFBENCH_CHROMIUM") or shutil.which("chromium")

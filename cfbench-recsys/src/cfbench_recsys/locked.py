@@ -1,8 +1,9 @@
 """An explainer's edit of one unit when some interactions must stay.
 
 - An explainer of importances is queried as before; its edit is derived from the importances of the other interactions.
-- One that searches edits gets a history without the locked interactions, so it cannot propose them. An edit that touches a
-  locked interaction nevertheless (a graph method that edits edges by itself) counts as no answer.
+- One that searches edits of the user's vector gets a history without the locked interactions, so it cannot propose them;
+  one that searches edges gets a scope without them. An edit that touches a locked interaction nevertheless counts as no
+  answer.
 
 Either edit is verified and pruned on the user's real history, as the protocol of the run says.
 """
@@ -26,9 +27,12 @@ def explain_without(live: LiveExplainer, locked: Collection[int]) -> Edits:
     chunk, context = live.unit.chunk, live.unit.context
     fixed = np.isin(chunk.targets.history, list(locked)) & ~chunk.targets.padding
     if live.derived is None:
-        # The explainer's own step verifies; it sees the open part of the history only, so it is verified again.
-        targets = replace(chunk.targets, padding=chunk.targets.padding | fixed)
-        targets = replace(targets, history=np.where(targets.padding, 0, targets.history))
+        if chunk.targets.scope == "user-vector":
+            # The explainer's own step verifies; it sees the open part of the history only, so it is verified again.
+            targets = replace(chunk.targets, padding=chunk.targets.padding | fixed)
+            targets = replace(targets, history=np.where(targets.padding, 0, targets.history))
+        else:
+            targets = replace(chunk.targets, locked=tuple(locked))
         settings = {"verify": False, "prune": False}
         edits, _ = context.step("explain")(
             _with_postprocess(context, settings),

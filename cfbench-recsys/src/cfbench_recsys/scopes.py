@@ -32,7 +32,16 @@ class EdgesInScope:
 
 
 def edges_in_scope(graph: scipy.sparse.csr_matrix, targets: Targets) -> EdgesInScope:
-    """The edges of ``graph`` (users, items) that each target may edit under ``targets.scope``."""
+    """The edges of ``graph`` (users, items) that each target may edit under ``targets.scope``, locked ones left out."""
+    found = _in_scope(graph, targets)
+    if not targets.locked:
+        return found
+    own = found.users == targets.users[found.rows]
+    free = ~(own & np.isin(found.items, targets.locked))
+    return EdgesInScope(found.rows[free], found.users[free], found.items[free])
+
+
+def _in_scope(graph: scipy.sparse.csr_matrix, targets: Targets) -> EdgesInScope:
     if targets.scope in ("user-vector", "user-only"):
         rows, columns = np.nonzero(~targets.padding)
         return EdgesInScope(rows, targets.users[rows], targets.history[rows, columns])

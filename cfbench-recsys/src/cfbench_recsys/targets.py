@@ -48,6 +48,7 @@ class Targets:
         additions: whether edges that do not exist may be added, too.
         hops: the levels of the scope "k-hop".
         max_edits: how many edits an explicit answer may have; None: as many as it likes.
+        locked: (L,) items whose edges with the units' own users are not in scope.
     """
 
     users: IntArray
@@ -60,6 +61,7 @@ class Targets:
     additions: bool = False
     hops: int = DEFAULT_HOPS
     max_edits: int | None = None
+    locked: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.users)
@@ -93,6 +95,7 @@ class Targets:
             self.additions,
             self.hops,
             self.max_edits,
+            self.locked,
         )
 
     @staticmethod
