@@ -188,35 +188,34 @@ def constrain(page: Any) -> str:
     return name
 
 
-@pytest.mark.parametrize("kind", list(SIZES))
-def test_every_page_is_accessible_and_photographed(browser: Any, address: str, kind: str) -> None:
+def photographed(page: Any, name: str, kind: str) -> None:
+    """Takes a picture of a page; it is not cut on a phone, and axe-core finds nothing serious."""
+    if folder := os.environ.get("CFBENCH_SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/view-{name}-{kind}.png")
+    if kind == "phone":
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, f"{name}: {wide} pixels too wide"
+        assert page.evaluate(CUT) == [], name
     axe = os.environ.get("CFBENCH_AXE")
-    folder = os.environ.get("CFBENCH_SCREENSHOTS")
     if not axe or not Path(axe).is_file():
         pytest.skip("axe-core is not there: npm install axe-core, CFBENCH_AXE=.../axe.min.js")
+    page.evaluate(Path(axe).read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    bad = [
+        (one["id"], one["impact"], one["nodes"][0]["html"][:200], one["nodes"][0].get("failureSummary"))
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert not bad, (name, kind, bad)
+
+
+@pytest.mark.parametrize("kind", list(SIZES))
+def test_every_page_is_accessible_and_photographed(browser: Any, address: str, kind: str) -> None:
     with opened(browser, address, kind) as page:
         page.wait_for_selector("main h1")
         for name, place in states(page).items():
             shown(page, name, place)
-            if folder:
-                page.screenshot(path=f"{folder}/view-{name}-{kind}.png")
-            if kind == "phone":
-                wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-                assert wide <= 0, f"{name}: {wide} pixels too wide"
-                assert page.evaluate(CUT) == [], name
-            page.evaluate(Path(axe).read_text(encoding="utf-8"))
-            found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
-            bad = [
-                (
-                    one["id"],
-                    one["impact"],
-                    one["nodes"][0]["html"][:200],
-                    one["nodes"][0].get("failureSummary"),
-                )
-                for one in found
-                if one["impact"] in ("serious", "critical")
-            ]
-            assert not bad, (name, kind, bad)
+            photographed(page, name, kind)
 
 
 def test_from_the_runs_to_one_unit_by_clicks_alone(page: Any) -> None:
@@ -270,7 +269,10 @@ def test_curves_are_drawn_when_they_are_opened(page: Any) -> None:
     assert page.locator("#curves section").count() == 2
 
 
-def test_the_page_fills_while_a_run_goes_on(browser: Any, runs: list[Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", list(SIZES))
+def test_the_page_fills_while_a_run_goes_on(
+    browser: Any, runs: list[Path], tmp_path: Path, kind: str
+) -> None:
     """A run whose last tasks have not ended: the cells with scores are shown, and more of them when more have ended."""
     from cfbench_core.locks import FolderLock
 
@@ -292,11 +294,10 @@ def test_the_page_fills_while_a_run_goes_on(browser: Any, runs: list[Path], tmp_
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
-        with opened(browser, server.stdout.readline().strip(), "desktop") as page:
+        with opened(browser, server.stdout.readline().strip(), kind) as page:
             page.wait_for_selector("#so-far")
             assert page.locator("main tbody tr").count() == 1
-            if folder := os.environ.get("CFBENCH_SCREENSHOTS"):
-                page.screenshot(path=f"{folder}/view-progress-desktop.png")
+            photographed(page, "progress", kind)
             with log.open("a", encoding="utf-8") as more:
                 more.write("\n".join(scored[1:3]) + "\n")
             page.wait_for_selector("main tbody tr:nth-child(3)", timeout=20_000)

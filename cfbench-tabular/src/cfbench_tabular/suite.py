@@ -68,6 +68,8 @@ class TabularSuite(LifecycleSuite):
     models_key = "classifiers"
     main_metrics = ("feasibility", "validity", "coverage", "sparsity", "l2", "realism", "madd", "mahalanobis")
     defaults = DEFAULT_DOCUMENT
+    default_options: ClassVar[Mapping[str, Mapping[str, Any]]] = {"optimum": {"objective": "madd"}}
+    """The certified row is then the best possible in the primary metric."""
     example = EXAMPLE_DOCUMENT
     verbalization = "cfbench_tabular.verbalization:best_explanation"
     external_form = f"{TABLE_FORM}, or complete counterfactual rows"

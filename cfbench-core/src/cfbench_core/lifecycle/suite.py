@@ -7,9 +7,12 @@ imports neither torch nor pandas.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import yaml
 
 from cfbench_core.config.component import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
@@ -30,6 +33,9 @@ class LifecycleSuite(Declarations):
     defaults: ClassVar[Mapping[str, Any]] = {}
     """What the configuration of ``cfbench run`` without one has in place of, or besides, its first dataset, its first
     model and all explainers."""
+
+    default_options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Options of explainers in the default study and in the example, by the explainer's name."""
 
     example: ClassVar[str] = ""
     """The commented configuration of ``cfbench init``, with ``<explainers>`` where those of the default are listed."""
@@ -114,18 +120,23 @@ class LifecycleSuite(Declarations):
         kinds = {"data": "dataset", self.models_key: self.model_kind}
         first = {key: registry.by_default(self.name, kind)[:1] for key, kind in kinds.items()}
         compared = (self.models_key, self.model_kind) if self.models_explain else ("explainers", "explainer")
-        found = {compared[0]: registry.by_default(self.name, compared[1])}
+        found = {
+            compared[0]: [self._with_options(name) for name in registry.by_default(self.name, compared[1])]
+        }
         return {"suite": self.name, **first, **found, **self.defaults}
 
     def example_document(self, registry: Registry) -> str:
         """The configuration of ``cfbench init``."""
         if self.example:
-            names = registry.by_default(self.name, "explainer")
-            return self.example.replace("<explainers>", ", ".join(names))
-        import yaml
-
+            found = [self._with_options(name) for name in registry.by_default(self.name, "explainer")]
+            listed = yaml.safe_dump(found, default_flow_style=True, width=math.inf, sort_keys=False)
+            return self.example.replace("<explainers>", listed.strip()[1:-1])
         document = yaml.safe_dump(dict(self.default_document(registry)), sort_keys=False)
         return f"# Check it with 'cfbench plan', run it with 'cfbench run'.\n{document}"
+
+    def _with_options(self, name: str) -> str | dict[str, Any]:
+        """The entry of an explainer in a configuration."""
+        return {"name": name, **self.default_options[name]} if name in self.default_options else name
 
     def describe_data(self, config: Any, summaries: Mapping[str, Any]) -> str:
         """A few words on the datasets, for the head line: each with the ``size`` in its summary, where it has one."""
