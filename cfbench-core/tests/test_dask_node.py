@@ -35,7 +35,7 @@ def test_the_worker_processes_of_a_run_end_when_it_is_idle(
     pids = []
     for number in range(2):
         tells = task("tells_pid", {"number": number})
-        outcome, _ = dask_node._compute(run_settings, 1, tells, lambda **event: None, lambda: True)
+        outcome, _ = dask_node._compute(run_settings, 1, 0, tells, lambda **event: None, lambda: True)
         pids.append(outcome.summary["pid"])
         wait_until(lambda pid=outcome.summary["pid"]: not psutil.pid_exists(pid))
     assert pids[0] != pids[1]
@@ -44,7 +44,9 @@ def test_the_worker_processes_of_a_run_end_when_it_is_idle(
 def test_a_task_that_is_not_wanted_any_more_is_ended(run_settings: dict[str, Any], tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     sleeps = task("sleeps_after_writing", {"flag": str(flag)})
-    outcome, _ = dask_node._compute(run_settings, 1, sleeps, lambda **event: None, lambda: not flag.exists())
+    outcome, _ = dask_node._compute(
+        run_settings, 1, 0, sleeps, lambda **event: None, lambda: not flag.exists()
+    )
     assert (outcome.status, outcome.reason) == ("failed", "cancelled")
     dask_node._end("cfbench-test")
     assert not psutil.pid_exists(int(flag.read_text()))
