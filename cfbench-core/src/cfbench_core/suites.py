@@ -34,7 +34,9 @@ class Limits:
     seconds: Annotated[float, Range(above=0), Help("wall time")] = 1800.0
     memory_gb: Annotated[float, Range(above=0), Help("resident memory")] = 8.0
     gpu_memory_gb: Annotated[
-        float, Range(above=0), Help("of a GPU; it gets as many workers as it holds of these, at least one")
+        float,
+        Range(above=0),
+        Help("memory of a GPU for one task; it gets as many workers as it holds of these, at least one"),
     ] = 8.0
 
 
@@ -75,7 +77,7 @@ class Experiment:
     ] = 1
     device: Annotated[
         Device,
-        Help("what device: auto of components means; auto: cuda where there is a GPU, see run-at-scale"),
+        Help("what device: auto of components means; auto: cuda where this machine has a GPU"),
     ] = "auto"
     deterministic: Annotated[
         bool, Help("on cuda: algorithms that give the same bits each time, where torch has them")
