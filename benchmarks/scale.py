@@ -89,11 +89,12 @@ class SimulatedWorker:
 
     _pids = iter(range(1, 1_000_000))
 
-    def __init__(self, settings: Any, threads: int, inbox: Any, domain: str = "", **further: Any) -> None:
+    def __init__(self, settings: Any, threads: int, inbox: Any, first: Any, *further: Any) -> None:
         import threading
         from collections import deque
 
-        self.domain, self.task, self.given, self.begun, self.verdict = domain, None, 0.0, None, None
+        self.pool, self.place, self.task, self.given = first.pool, None, None, 0.0
+        self.begun, self.verdict = None, None
         self.reported, self.highest_memory, self.loaded = False, 0, deque(maxlen=24)
         self.lock, self.pid, self._inbox = threading.Lock(), next(self._pids), inbox
 

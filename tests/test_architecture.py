@@ -21,8 +21,12 @@ FORBIDDEN = {
     "cfbench-core": {"torch", "sklearn"},
     "cfbench-tabular": {"torch", "torch_geometric"},
 }
-BEHIND_AN_EXTRA = {"cfbench-tabular/src/cfbench_tabular/classifiers/torch.py"}
-"""Files that may, inside functions: who uses them asked for ``cfbench-tabular[torch]``."""
+BEHIND_AN_EXTRA = {
+    "cfbench-tabular/src/cfbench_tabular/classifiers/torch.py",
+    "cfbench-core/src/cfbench_core/devices/batches.py",
+    "cfbench-core/src/cfbench_core/devices/cuda.py",
+}
+"""Files that may, inside functions: who uses them asked for ``cfbench-tabular[torch]``, or computes on CUDA."""
 
 
 def imports(path: Path, top_level_only: bool = False) -> Iterator[str]:

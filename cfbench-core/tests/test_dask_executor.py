@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,16 @@ def dask(tmp_path: Path) -> Commands:
 
 
 # A local cluster
+
+
+def test_a_task_on_a_gpu_ends_the_run_where_a_machine_has_none(make: Callable[..., DaskExecutor]) -> None:
+    executor = make(LOCAL)
+    executor.submit(replace(task("answer"), device="cuda, no TF32, deterministic"))
+    with pytest.raises(
+        UserError, match=r"executor dask: .* has no GPU that torch can use, and answer computes on cuda"
+    ):
+        while True:
+            executor.wait()
 
 
 def test_outcomes_are_those_of_worker_processes(make: Callable[..., DaskExecutor], tmp_path: Path) -> None:

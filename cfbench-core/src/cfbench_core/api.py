@@ -19,6 +19,7 @@ from cfbench_core.config.code_references import add_module_folder, names_code
 from cfbench_core.config.component import with_defaults
 from cfbench_core.cores import usable_cores
 from cfbench_core.data_files import DataAccess
+from cfbench_core.devices.choice import resolved_device
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.plan import Plan
@@ -95,6 +96,7 @@ def prepare(
         add_module_folder(folder)
     the_suite, config = decode_experiment(document, registry)
     config = _executed_by(config, executor, workers, registry)
+    config = dataclasses.replace(config, device=resolved_device(config))
     with document.named_in_errors():
         cells = the_suite.cells(config, registry, access or DataAccess(), explanations)
         layout = with_primary(the_suite.layout, config.primary_metric, cells)

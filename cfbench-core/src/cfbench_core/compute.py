@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cfbench_core.artifact_manifest import is_incomplete
+from cfbench_core.devices.cuda import NOT_DETERMINISTIC, nondeterministic_operation, set_up
 from cfbench_core.errors import IncompleteWarning, ResultWarning, UserError
 from cfbench_core.files import disk_full_message, is_disk_full
 from cfbench_core.isolation.global_state import restored
@@ -111,6 +112,7 @@ def _watched(
     try:
         watch.begin()
         require_same_code(task)
+        set_up(task.device)
         function = resolve(task.target)
         temporary = store.begin()
         paths, provisional = _input_paths(task, store)
@@ -248,6 +250,8 @@ def _result_warnings() -> Iterator[tuple[list[str], list[str]]]:
         others = warnings.showwarning
 
         def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+            if operation := nondeterministic_operation(str(message)):
+                message, category = operation, ResultWarning
             if not issubclass(category, ResultWarning):
                 others(message, category, *where, **more)
             elif str(message) not in messages:
@@ -255,6 +259,7 @@ def _result_warnings() -> Iterator[tuple[list[str], list[str]]]:
                 missing.extend([str(message)] if issubclass(category, IncompleteWarning) else [])
 
         warnings.simplefilter("always", ResultWarning)
+        warnings.filterwarnings("default", message=f".*{NOT_DETERMINISTIC}")
         warnings.showwarning = show
         yield messages, missing
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 from cfbench_core.hashing import digest
 from cfbench_core.isolation.domains import domain
 from cfbench_core.outcomes import Outcome, Total
-from cfbench_core.stages import MODEL, UNITS, Stage, Task
+from cfbench_core.stages import UNITS, Stage, Task, models_of
 
 
 class Expansion:
@@ -115,15 +115,10 @@ def _task(stage: Stage) -> Task:
         seed=stage.seed,
         steps=stage.steps,
         dataset=stage.dataset,
-        models=_models(stage),
+        models=models_of(stage.inputs),
+        device=stage.device,
         domain=domain(stage),
     )
-
-
-def _models(stage: Stage) -> Mapping[str, Mapping[str, object]]:
-    return {
-        role: needed.parameters[MODEL] for role, needed in stage.inputs.items() if MODEL in needed.parameters
-    }
 
 
 def _chunk_of(whole: Task, stage: Stage, chunk: tuple[int, int]) -> Task:

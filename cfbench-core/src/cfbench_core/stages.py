@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from cfbench_core.devices.choice import CPU, without_ordinals
 from cfbench_core.hashing import digest
 from cfbench_core.lifecycle.streams import Streams
 
@@ -42,6 +43,7 @@ class Stage:
         chunked: computed a range of groups at a time, as listed by the input in the role ``"units"``.
         steps: functions of the suite that the target calls, by name, ``"package.module:name"``.
         dataset: the name of the dataset's component; names the stage's random streams.
+        device: where it computes, "cpu", or "cuda" with the rules for its numbers (see ``devices/choice.py``).
     """
 
     kind: str
@@ -53,6 +55,7 @@ class Stage:
     chunked: bool = False
     steps: Mapping[str, str] = field(default_factory=dict)
     dataset: str = ""
+    device: str = CPU
 
     @functools.cached_property
     def key(self) -> str:
@@ -69,7 +72,8 @@ class Stage:
                 "kind": self.kind,
                 "target": self.target,
                 "steps": dict(self.steps),
-                "parameters": self.parameters,
+                "parameters": self.parameters if self.device == CPU else without_ordinals(self.parameters),
+                "device": self.device,
                 "inputs": {role: stage.key for role, stage in self.inputs.items()},
                 "seed": self.seed,
                 "dataset": self.dataset,
@@ -84,6 +88,12 @@ DATA = "data"
 
 MODEL = "model"
 """The parameter of a stage that makes a model: the parameters of its component."""
+
+
+def models_of(inputs: Mapping[str, Stage]) -> Mapping[str, Mapping[str, Any]]:
+    """The parameters of the components of those inputs that are models, by role."""
+    return {role: needed.parameters[MODEL] for role, needed in inputs.items() if MODEL in needed.parameters}
+
 
 CODE = ("target", "config", "factory")
 """Names of parameters whose values are references to code, ``"package.module:Name"``."""
@@ -111,6 +121,7 @@ class Task:
     ``key`` names the artifact to write; ``stage_key`` the stage (equal for all its chunks); ``inputs`` the
     artifacts to read, by role; ``chunk`` the half-open range of groups, None for a whole stage. ``models`` says which
     component made the inputs that are models, by role: an artifact of the cache is data and names no class.
+    ``device`` says where it computes, as in its stage.
     ``domain`` names the packages of other distributions whose code the task runs (see ``isolation/domains.py``), empty if
     there are none. ``code`` describes the code and the libraries that the plan was made with (see
     ``lifecycle/same_code.py``) where another machine may compute the task; empty if they need not be compared.
@@ -129,8 +140,14 @@ class Task:
     steps: Mapping[str, str] = field(default_factory=dict)
     dataset: str = ""
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    device: str = CPU
     domain: str = ""
     code: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def pool(self) -> str:
+        """Tasks share a worker process only if they have the same domain and compute on the same class of device."""
+        return self.domain if self.device == CPU else f"{self.domain} on {self.device}"
 
 
 @functools.lru_cache(maxsize=24)

@@ -17,6 +17,7 @@ from cfbench_core.component_specs import component_specs
 from cfbench_core.config import ConfiguredComponent, Help, OfKind, Range
 from cfbench_core.config.component import with_defaults
 from cfbench_core.contracts import Contract
+from cfbench_core.devices.choice import Device
 from cfbench_core.plan import Cell, TableLayout
 from cfbench_core.registry import Component
 
@@ -32,6 +33,11 @@ class Limits:
 
     seconds: Annotated[float, Range(above=0), Help("wall time")] = 1800.0
     memory_gb: Annotated[float, Range(above=0), Help("resident memory")] = 8.0
+    gpu_memory_gb: Annotated[
+        float,
+        Range(above=0),
+        Help("memory of a GPU for one task; it gets as many workers as it holds of these, at least one"),
+    ] = 8.0
 
 
 @functools.cache
@@ -69,6 +75,13 @@ class Experiment:
     threads: Annotated[
         int, Range(minimum=1), Help("of each worker; part of what determines the last bits")
     ] = 1
+    device: Annotated[
+        Device,
+        Help("what device: auto of components means; auto: cuda where this machine has a GPU"),
+    ] = "auto"
+    deterministic: Annotated[
+        bool, Help("on cuda: algorithms that give the same bits each time, where torch has them")
+    ] = True
     chunk: Annotated[int, Range(minimum=1), Help("users or rows per unit of work")] = 50
     limits: Limits = field(default_factory=Limits)
     primary_metric: Annotated[

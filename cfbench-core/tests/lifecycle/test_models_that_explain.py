@@ -68,6 +68,8 @@ class Config:
     metrics: tuple[ConfiguredComponent, ...] | None = (component("metric", "length", Length),)
     seed: int = 0
     threads: int = 1
+    device: str = "cpu"
+    deterministic: bool = True
 
 
 class Notes(LifecycleSuite):

@@ -238,3 +238,31 @@ def caches_memory(task: TaskContext) -> dict[str, int]:
 
     _loaded(lambda path: np.ones(25_000_000), Path("model"), "model")
     return {"pid": os.getpid()}
+
+
+def tells_gpu(task: TaskContext) -> dict[str, object]:
+    """What the process may see of GPUs, once the file ``waits_for`` is there."""
+    flag = task.parameters["waits_for"]
+    while flag and not Path(flag).exists():
+        time.sleep(0.01)
+    names = ("CUDA_VISIBLE_DEVICES", "CFBENCH_GPU_SHARE", "CUBLAS_WORKSPACE_CONFIG")
+    return {"pid": os.getpid(), **{name: os.environ.get(name) for name in names}}
+
+
+def tells_rules(task: TaskContext) -> dict[str, object]:
+    """How torch computes on CUDA; uses an operation that is not deterministic, twice."""
+    import torch
+
+    for _ in range(2):
+        torch.zeros(3).put_(torch.tensor([0]), torch.tensor([1.0]))
+    cudnn, products = torch.backends.cudnn, torch.backends.cuda.matmul
+    return {
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "cudnn": [cudnn.deterministic, cudnn.benchmark],
+        "tf32": [cudnn.conv.fp32_precision, cudnn.rnn.fp32_precision, torch.get_float32_matmul_precision()],
+        "narrow sums": [
+            products.allow_fp16_reduced_precision_reduction,
+            products.allow_bf16_reduced_precision_reduction,
+        ],
+        "workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG"),
+    }

@@ -42,7 +42,8 @@ def test_a_run_ends_in_the_tables_of_the_contract(registry: Registry, tmp_path: 
         "config.yaml", "environment.json", "plan.json", "outcomes.jsonl", "scores.parquet", "explanations.parquet",
         "costs.parquet", "quality.csv", "summary.csv", "report.html",
     }  # fmt: skip
-    assert done.config["seed"] == 0 and done.config["limits"] == {"seconds": 1800.0, "memory_gb": 8.0}
+    assert done.config["seed"] == 0
+    assert done.config["limits"] == {"seconds": 1800.0, "memory_gb": 8.0, "gpu_memory_gb": 8.0}
 
 
 def test_the_summaries_of_data_sets_and_models_are_stored(registry: Registry, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from typing import Protocol, cast
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
-from cfbench_core.lifecycle.counting import CountedModel
+from cfbench_core.devices.batches import Batches
+from cfbench_core.lifecycle.counting import CountedModel, counted_if_done
 from cfbench_recsys.contracts import ProfileRecommender, ScoringModel, scores_graphs
 from cfbench_recsys.edits import Edits, FloatArray, IntArray
 from cfbench_recsys.links import link_of, linked_scores
@@ -46,14 +47,27 @@ class Scorable(Protocol):
 def score_blocks(
     model: ScoringModel, edits: Scorable, interactions: scipy.sparse.csr_matrix
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Yields ``(rows, scores)``: which edits, and their (rows, items) scores. The last edit fills up."""
+    """Yields ``(rows, scores)``: which edits, and their (rows, items) scores. The last edit fills up.
+
+    Where the memory of a GPU does not suffice for a block, it is scored in parts of one smaller shape, which may change the
+    last bits.
+    """
+    fitting = Batches()
     for start in range(0, len(edits), BLOCK):
-        rows = slice(start, min(start + BLOCK, len(edits)))
+        stop = min(start + BLOCK, len(edits))
         block = edits.choose(np.minimum(np.arange(start, start + BLOCK), len(edits) - 1))
-        scores = score_once(model, block, interactions)
-        if isinstance(model, CountedModel):
-            model.queries -= start + BLOCK - rows.stop
-        yield rows, scores[: rows.stop - start]
+
+        def score_part(part: range, block: Scorable = block) -> FloatArray:
+            chosen = block if len(part) == BLOCK else block.choose(np.arange(part.start, part.stop))
+            with counted_if_done(model):
+                return score_once(model, chosen, interactions)
+
+        for part, scores in fitting.computed(BLOCK, score_part):
+            rows = slice(start + part.start, min(start + part.stop, stop))
+            if isinstance(model, CountedModel):
+                model.queries -= len(part) - max(0, rows.stop - rows.start)
+            if rows.start < stop:
+                yield rows, scores[: rows.stop - rows.start]
 
 
 def score_once(model: ScoringModel, edits: Scorable, interactions: scipy.sparse.csr_matrix) -> FloatArray:

@@ -144,5 +144,5 @@ def test_without_torch_the_error_names_what_to_install(monkeypatch, examples):
 
 def test_a_gpu_that_is_not_there(monkeypatch, examples):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(UserError, match="device is cuda, and torch sees none"):
+    with pytest.raises(UserError, match="device: cuda is not available here"):
         examples.made("nrt", device="cuda").fit(examples.training_of())

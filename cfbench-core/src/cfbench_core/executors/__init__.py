@@ -12,9 +12,9 @@ An executor is constructed as ``Cls(store_root, workers, threads, limits, search
   then the cache of this machine;
 - log: a file to which what tasks print is appended, where it does not go to the terminal.
 
-A process must not compute tasks of different ``Task.domain``, as far as an executor has processes: components of other
-distributions may change anything in theirs. A process for which :func:`cfbench_core.compute.compute` has called ``unfit``
-must be replaced.
+A process must not compute tasks of different ``Task.pool``, as far as an executor has processes: components of other
+distributions may change anything in theirs, and a process sees one GPU or none. A process for which
+:func:`cfbench_core.compute.compute` has called ``unfit`` must be replaced.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Holder(Protocol):
     """A worker, as far as this module is concerned."""
 
     @property
-    def domain(self) -> str: ...
+    def pool(self) -> str: ...
 
     @property
     def loaded(self) -> Collection[str]:
@@ -36,14 +36,12 @@ W = TypeVar("W", bound=Holder)
 
 
 class Backlog:
-    """The tasks that wait, by domain and by input, the oldest first; and which workers have which inputs loaded."""
+    """The tasks that wait, by pool and by input, the oldest first; and which workers have which inputs loaded."""
 
     def __init__(self) -> None:
-        self._tasks: dict[str, dict[int, Task]] = {}  # by domain, then by identity, in order of arrival
-        self._by_input: dict[str, dict[str, dict[int, Task]]] = {}  # by domain, then by key
-        self._fresh: dict[
-            str, dict[str, None]
-        ] = {}  # by domain: keys that wait and that no worker has loaded
+        self._tasks: dict[str, dict[int, Task]] = {}  # by pool, then by identity, in order of arrival
+        self._by_input: dict[str, dict[str, dict[int, Task]]] = {}  # by pool, then by key
+        self._fresh: dict[str, dict[str, None]] = {}  # by pool: keys that wait and that no worker has loaded
         self._arrivals: dict[int, int] = {}
         self._number = 0
         self._holders: dict[str, set[int]] = {}  # by key, the identities of workers
@@ -56,32 +54,36 @@ class Backlog:
         return iter([task for tasks in self._tasks.values() for task in tasks.values()])
 
     @property
-    def domains(self) -> list[str]:
+    def pools(self) -> list[str]:
         """Those that have tasks, the one with the oldest task first."""
         firsts = [next(iter(tasks.values())) for tasks in self._tasks.values()]
-        return [task.domain for task in sorted(firsts, key=self._arrival)]
+        return [task.pool for task in sorted(firsts, key=self._arrival)]
+
+    def oldest(self, pool: str) -> Task:
+        """The task of a pool that has waited longest."""
+        return next(iter(self._tasks[pool].values()))
 
     def add(self, task: Task) -> None:
         self._number += 1
         self._arrivals[id(task)] = self._number
-        self._tasks.setdefault(task.domain, {})[id(task)] = task
-        by_input = self._by_input.setdefault(task.domain, {})
+        self._tasks.setdefault(task.pool, {})[id(task)] = task
+        by_input = self._by_input.setdefault(task.pool, {})
         for key in set(task.inputs.values()):
             by_input.setdefault(key, {})[id(task)] = task
             if key not in self._holders:
-                self._fresh.setdefault(task.domain, {})[key] = None
+                self._fresh.setdefault(task.pool, {})[key] = None
 
     def remove(self, task: Task) -> None:
         del self._arrivals[id(task)]
-        by_input = self._by_input[task.domain]
+        by_input = self._by_input[task.pool]
         for key in set(task.inputs.values()):
             del by_input[key][id(task)]
             if not by_input[key]:
                 del by_input[key]
-                self._fresh.get(task.domain, {}).pop(key, None)
-        del self._tasks[task.domain][id(task)]
-        if not self._tasks[task.domain]:
-            del self._tasks[task.domain]
+                self._fresh.get(task.pool, {}).pop(key, None)
+        del self._tasks[task.pool][id(task)]
+        if not self._tasks[task.pool]:
+            del self._tasks[task.pool]
 
     def clear(self) -> None:
         for index in (self._tasks, self._by_input, self._fresh, self._arrivals):
@@ -94,9 +96,9 @@ class Backlog:
             self._holders[key].remove(id(worker))
             if not self._holders[key]:
                 del self._holders[key]
-                for domain, waiting in self._by_input.items():
+                for pool, waiting in self._by_input.items():
                     if key in waiting:
-                        self._fresh.setdefault(domain, {})[key] = None
+                        self._fresh.setdefault(pool, {})[key] = None
         for key in after - before:
             self._holders.setdefault(key, set()).add(id(worker))
             for fresh in self._fresh.values():
@@ -105,20 +107,20 @@ class Backlog:
             self._loaded[id(worker)] = after
 
     def best_pair(self, idle: Collection[W]) -> tuple[W, Task]:
-        """A worker and a task of its domain. ``idle`` are workers of domains that have tasks, one at least."""
-        domains = {worker.domain for worker in idle}
-        domain = next(domain for domain in self.domains if domain in domains)
-        able = [worker for worker in idle if worker.domain == domain]
+        """A worker and a task of its pool. ``idle`` are workers of pools that have tasks, one at least."""
+        pools = {worker.pool for worker in idle}
+        pool = next(pool for pool in self.pools if pool in pools)
+        able = [worker for worker in idle if worker.pool == pool]
         if len(able) == 1:
             return able[0], self._task_for(able[0])
-        task = next(iter(self._tasks[domain].values()))
+        task = self.oldest(pool)
         return self._worker_for(task, {id(worker): worker for worker in able}), task
 
     def _task_for(self, worker: Holder) -> Task:
         own = self._loaded.get(id(worker), frozenset())
-        by_input = self._by_input[worker.domain]
-        fresh = islice(self._fresh.get(worker.domain, ()), OLDEST)
-        candidates = [*islice(self._tasks[worker.domain].values(), OLDEST)]
+        by_input = self._by_input[worker.pool]
+        fresh = islice(self._fresh.get(worker.pool, ()), OLDEST)
+        candidates = [*islice(self._tasks[worker.pool].values(), OLDEST)]
         for key in [*own, *fresh]:
             candidates += islice(by_input.get(key, {}).values(), CANDIDATES)
 

@@ -28,11 +28,12 @@ import threading
 from collections import deque
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from cfbench_core.config import Help, Range
+from cfbench_core.devices.choice import CPU, CUDA
 from cfbench_core.errors import UserError
 from cfbench_core.executors import Event, Finished, Progress, Started
 from cfbench_core.executors.dask_cluster import LOCAL, ClusterProcess, deployer_problem
@@ -82,9 +83,10 @@ class DaskConfig:
     cluster_options: Annotated[dict[str, Any], Help("arguments of the cluster's class")] = field(
         default_factory=dict
     )
-    resources: Annotated[dict[str, Any], Help("of Dask, that tasks of a kind need: {model: {GPU: 1}}")] = (
-        field(default_factory=dict)
-    )
+    resources: Annotated[
+        dict[str, Any],
+        Help("of Dask, that tasks on a GPU, or of a kind, need: {cuda: {GPU: 1}, model: {BIG: 1}}"),
+    ] = field(default_factory=dict)
     connect_timeout: Annotated[float, Range(above=0), Help("seconds until the scheduler must answer")] = 30.0
 
     def __post_init__(self) -> None:
@@ -108,6 +110,17 @@ class DaskConfig:
                 raise ValueError(
                     f"resources.{kind}: must be a mapping of names to numbers, such as {{GPU: 1}}"
                 )
+
+    @property
+    def auto_device(self) -> str:
+        """What ``device: auto`` means. The machines may differ from this one: the configuration says whether they have GPUs,
+        by the resources of tasks that need one."""
+        return CUDA if CUDA in self.resources else CPU
+
+    def resources_of(self, task: Task) -> dict[str, float]:
+        """The resources of Dask that a task needs."""
+        on_gpu = {} if task.device == CPU else self.resources.get(CUDA, {})
+        return {**self.resources.get(task.kind, {}), **on_gpu}
 
     @property
     def sends(self) -> str:
@@ -160,7 +173,7 @@ class DaskExecutor:
                 "remote": remote,
                 "witness": str(self._witness.absolute()),
                 "threads": threads,
-                "limits": {"seconds": limits.seconds, "memory_gb": limits.memory_gb},
+                "limits": asdict(limits),
                 "search_path": own_folders(search_path),
                 "fresh": fresh,
             }
@@ -176,7 +189,7 @@ class DaskExecutor:
         name = f"{self._run}-{self._number}"
         self._tasks[name] = _Submitted(task)
         text = to_json(replace(task, code=code_of(task)))
-        self._tasks[name].following = self._start(self._compute(name, task.kind, text))
+        self._tasks[name].following = self._start(self._compute(name, self._config.resources_of(task), text))
 
     def wait(self) -> Event:
         while not self._events:
@@ -252,10 +265,10 @@ class DaskExecutor:
     def _start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
-    async def _compute(self, name: str, kind: str, task: str) -> None:
+    async def _compute(self, name: str, resources: Mapping[str, float], task: str) -> None:
         """Has one task computed, and puts what came of it into the inbox."""
         try:
-            self._inbox.put(_Message(name, "answer", await self._answer(name, kind, task)))
+            self._inbox.put(_Message(name, "answer", await self._answer(name, resources, task)))
         except asyncio.CancelledError:  # the executor is closed
             raise
         except Exception as error:
@@ -263,7 +276,7 @@ class DaskExecutor:
         finally:
             self._futures.pop(name, None)
 
-    async def _answer(self, name: str, kind: str, task: str) -> Mapping[str, Any]:
+    async def _answer(self, name: str, resources: Mapping[str, float], task: str) -> Mapping[str, Any]:
         from distributed import KilledWorker
 
         for number in range(MOST_SUBMISSIONS):
@@ -274,7 +287,7 @@ class DaskExecutor:
                 task,
                 key=f"{name}-{number}",
                 pure=False,
-                resources=self._config.resources.get(kind),
+                resources=resources or None,
             )
             try:
                 answer: Mapping[str, Any] = json.loads(await self._futures[name])

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from cfbench_core.config.code_references import module_path
+from cfbench_core.devices.choice import CPU
+from cfbench_core.devices.gpus import visible_gpus
 from cfbench_core.executors import Event, Finished, Progress, Started
 from cfbench_core.executors.messages import task_from_json, to_json
 from cfbench_core.executors.process import CANCELLED, ProcessExecutor
@@ -71,7 +73,8 @@ def compute_on_node(settings: str, name: str, task: str) -> str:
     worker = get_worker()
     key = worker.get_current_task()
     run = json.loads(settings)
-    problem = _problem(run)
+    given = task_from_json(task)
+    problem = _problem(run) or lacks_device(given)
     if problem:
         return json.dumps({"problem": problem})
 
@@ -82,10 +85,25 @@ def compute_on_node(settings: str, name: str, task: str) -> str:
     def send(**event: Any) -> None:
         worker.log_event(run["run"], {"name": name, **event})
 
-    outcome, output = _compute(run, worker.state.nthreads, task_from_json(task), send, is_wanted)
+    outcome, output = _compute(run, worker.state.nthreads, _number(worker.name), given, send, is_wanted)
     if outcome == CANCELLED:
         raise Reschedule
     return json.dumps({"outcome": to_json(outcome), "output": output})
+
+
+def lacks_device(task: Task) -> str:
+    """Why a task cannot be computed with the devices of this machine; empty if it can."""
+    if task.device == CPU or visible_gpus():
+        return ""
+    return (
+        f"{platform.node()} has no GPU that torch can use, and {task.label} computes on {task.device}; start workers on "
+        "machines with GPUs with --resources GPU=1 and set executor.resources: {cuda: {GPU: 1}}, or set device: cpu"
+    )
+
+
+def _number(name: object) -> int:
+    """The number of a worker of a local cluster, 0 for others: workers of one machine begin with different GPUs."""
+    return name if isinstance(name, int) else 0
 
 
 async def end_run(run: str) -> None:
@@ -114,7 +132,7 @@ class _Waiting:
 class _Node:
     """The executor of one run in this Dask worker, and the thread that waits for its events."""
 
-    def __init__(self, run: Mapping[str, Any], tasks_at_a_time: int) -> None:
+    def __init__(self, run: Mapping[str, Any], tasks_at_a_time: int, number: int) -> None:
         self._run = run["run"]
         self._executor = ProcessExecutor(
             None
@@ -127,6 +145,7 @@ class _Node:
             search_path=run["search_path"],
             fresh=run["fresh"],
             log=self._printed,
+            first_gpu=number,
         )
         self._waiting: dict[int, _Waiting] = {}  # by the identity of the task
         self._submitted = threading.Semaphore(0)
@@ -210,6 +229,7 @@ _nodes: dict[str, _Node] = {}
 def _compute(
     run: Mapping[str, Any],
     tasks_at_a_time: int,
+    number: int,
     task: Task,
     send: Callable[..., None],
     is_wanted: Callable[[], bool],
@@ -218,7 +238,7 @@ def _compute(
     with _lock:
         node = _nodes.get(run["run"])
         if node is None:
-            node = _nodes[run["run"]] = _Node(run, tasks_at_a_time)
+            node = _nodes[run["run"]] = _Node(run, tasks_at_a_time, number)
         waiting = node.enter(task, send)
     try:
         while not waiting.done.wait(POLL_SECONDS):

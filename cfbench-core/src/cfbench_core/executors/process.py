@@ -1,7 +1,8 @@
 """Computes in worker processes, and ends what takes too long or too much memory.
 
 Workers are reused: what they imported and loaded serves the next task. Tasks that run code of other distributions get
-workers of their own (see ``isolation/domains.py``). A thread monitors the workers, so limits hold whatever the caller does
+workers of their own (see ``isolation/domains.py``), and so do tasks that compute on a GPU: a worker sees one GPU, or none
+(see ``devices/gpus.py``). A thread monitors the workers, so limits hold whatever the caller does
 meanwhile. A crash costs one task only: a fresh worker takes the next.
 """
 
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from cfbench_core.config.code_references import module_path
+from cfbench_core.devices.choice import CPU
+from cfbench_core.devices.gpus import Gpu, Places, hidden, visible_gpus
 from cfbench_core.executors import Event, Finished, Progress, Started
 from cfbench_core.executors.backlog import Backlog
 from cfbench_core.executors.messages import outcome_from_json
@@ -44,7 +47,7 @@ GOODBYE_SECONDS = 1.0
 """What idle workers may take to end by themselves when the executor is closed."""
 
 SPARE = 2
-"""Idle workers of other domains that stay alive, in addition to the number of workers that compute."""
+"""Idle workers of other pools that stay alive, in addition to the number of workers that compute."""
 
 CANCELLED = Outcome("failed", "cancelled")
 
@@ -59,6 +62,8 @@ class ProcessExecutor:
     """Up to ``workers`` processes, started as needed; for the arguments see :mod:`cfbench_core.executors`.
 
     ``log`` may also be a function that receives each task with its output, before the task's event ``Finished``.
+    ``gpus``: those that workers get in turn; those that this process may use if None. ``first_gpu``: the number of the one
+    that is given out first.
     """
 
     def __init__(
@@ -71,12 +76,16 @@ class ProcessExecutor:
         fresh: bool,
         log: Path | Callable[[Task, str], None] | None = None,
         remote: Remote | None = None,
+        gpus: Sequence[Gpu] | None = None,
+        first_gpu: int = 0,
     ) -> None:
         self._store = open_store(store_root, remote)
         self._size = workers
         self._threads = threads
         self._limits = limits
         self._log_output = log if callable(log) else OutputLog(log)
+        gpus = visible_gpus() if gpus is None else gpus
+        self._places = Places(gpus, workers, limits.gpu_memory_gb, first_gpu)
         self._settings = {
             "store_root": str(self._store.root.absolute()),
             "remote": remote,
@@ -154,10 +163,12 @@ class ProcessExecutor:
         """Gives tasks to idle workers as long as there are both."""
         self._accept()
         while self._backlog and len(self._workers) - len(self._idle) < self._size:
-            domains = self._backlog.domains
-            idle = [worker for worker in self._idle.values() if worker.domain in domains]
+            pools = [pool for pool in self._backlog.pools if self._has_room(pool)]
+            if not pools:
+                return  # until a worker on a GPU has finished
+            idle = [worker for worker in self._idle.values() if worker.pool in pools]
             if not idle:
-                idle = [self._new_worker(domains[0], domains)]
+                idle = [self._new_worker(self._backlog.oldest(pools[0]), pools)]
             worker, task = self._backlog.best_pair(idle)
             if worker.give(task):
                 del self._idle[id(worker)]
@@ -167,12 +178,29 @@ class ProcessExecutor:
             else:
                 self._retire(worker)
 
-    def _new_worker(self, domain: str, wanted: Collection[str]) -> WorkerProcess:
-        """A new worker for a domain, in place of an idle one of another domain if there are many already."""
-        idle = self._idle.values()
-        if idle and len(self._workers) >= self._size + SPARE:
-            self._retire(min(idle, key=lambda worker: (worker.domain in wanted, worker.given)))
-        worker = WorkerProcess(self._settings, self._threads, self._inbox, domain)
+    def _needs_place(self, task: Task) -> bool:
+        """Whether a task needs a place on a GPU, of those that there are."""
+        return task.device != CPU and bool(self._places)
+
+    def _has_room(self, pool: str) -> bool:
+        """Whether a worker of the pool may compute: always on the CPU; else if it has a place on a GPU, or can get one."""
+        if not self._needs_place(self._backlog.oldest(pool)) or self._places.free:
+            return True
+        return any(worker.place is not None for worker in self._idle.values())
+
+    def _new_worker(self, task: Task, wanted: Collection[str]) -> WorkerProcess:
+        """A new worker for the pool of a task, in place of an idle one of another pool where that is in its way."""
+        on_gpu = self._needs_place(task)
+        idle = list(self._idle.values())
+        if on_gpu and not self._places.free:
+            idle = [worker for worker in idle if worker.place is not None]
+        elif len(self._workers) < self._size + SPARE:
+            idle = []
+        if idle:
+            self._retire(min(idle, key=lambda worker: (worker.pool in wanted, worker.given)))
+        place = self._places.take() if on_gpu else None
+        environment = place.environment() if place else hidden() if self._places else {}
+        worker = WorkerProcess(self._settings, self._threads, self._inbox, task, place, environment)
         self._workers.append(worker)
         self._idle[id(worker)] = worker
         return worker
@@ -242,7 +270,7 @@ class ProcessExecutor:
 
     def _compute_afresh(self, task: Task) -> bool:
         """Gives a task to a new worker, in place of the one that has ended; False if that one is dead as well."""
-        worker = self._new_worker(task.domain, (task.domain,))
+        worker = self._new_worker(task, (task.pool,))
         if not worker.give(task):
             self._retire(worker)
             return False
@@ -266,6 +294,8 @@ class ProcessExecutor:
         self._backlog.has_loaded(worker, ())
         worker.end()
         worker.release()
+        if worker.place is not None:
+            self._places.give_back(worker.place)
         self._store.clean_abandoned()
 
     # Limits

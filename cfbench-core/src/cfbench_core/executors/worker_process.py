@@ -20,6 +20,7 @@ from typing import Any
 
 import psutil
 
+from cfbench_core.devices.gpus import Place
 from cfbench_core.executors.messages import to_json
 from cfbench_core.outcomes import Outcome
 from cfbench_core.plain_text import shortened
@@ -55,10 +56,17 @@ class WorkerProcess:
         settings: Mapping[str, Any],
         threads: int,
         inbox: queue.SimpleQueue[tuple[WorkerProcess | None, Any]],
-        domain: str = "",
+        first: Task,
+        place: Place | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """``domain``: whose code the worker runs (see ``isolation/domains.py``); it gets tasks of this domain only."""
-        self.domain = domain
+        """
+        Args:
+            first: a task; the worker gets tasks of its pool only.
+            place: on a GPU.
+            environment: variables of the process, in addition to those of this one.
+        """
+        self.domain, self.pool, self.place = first.domain, first.pool, place
         self.task: Task | None = None
         self.given = 0.0
         self.begun: float | None = None
@@ -83,7 +91,7 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._output,
-            env={**os.environ, **thread_variables(threads), TOKEN: self._token},
+            env={**os.environ, **thread_variables(threads), **(environment or {}), TOKEN: self._token},
             encoding="utf-8",
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cfbench_core.isolation.packages import foreign_package
-from cfbench_core.stages import MODEL, Stage, references
+from cfbench_core.stages import Stage, models_of, references
 
 
 def domain(stage: Stage) -> str:
@@ -23,6 +23,5 @@ def _code(stage: Stage) -> Iterator[str]:
     yield stage.target
     yield from stage.steps.values()
     yield from references(stage.parameters)
-    for needed in stage.inputs.values():
-        if MODEL in needed.parameters:
-            yield from references(needed.parameters[MODEL])
+    for model in models_of(stage.inputs).values():
+        yield from references(model)

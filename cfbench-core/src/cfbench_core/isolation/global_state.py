@@ -16,10 +16,12 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from cfbench_core.devices.cuda import tf32_switches
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,19 @@ def _numpy_settings(numpy: Any) -> tuple[Setting, ...]:
     )
 
 
+def _attributes(name: str, places: Sequence[tuple[Any, str]], default: tuple[Any, ...]) -> Setting:
+    """A setting whose value is in several attributes of objects."""
+
+    def read() -> tuple[Any, ...]:
+        return tuple(getattr(owner, attribute) for owner, attribute in places)
+
+    def write(values: tuple[Any, ...]) -> None:
+        for (owner, attribute), value in zip(places, values, strict=True):
+            setattr(owner, attribute, value)
+
+    return Setting(name, read, write, default)
+
+
 def _torch_settings(torch: Any) -> tuple[Setting, ...]:
     def deterministic() -> tuple[bool, bool]:
         return (
@@ -201,6 +216,11 @@ def _torch_settings(torch: Any) -> tuple[Setting, ...]:
     def set_device(name: str) -> None:
         torch.set_default_device(None if name == "cpu" else name)
 
+    backends = torch.backends
+    products = backends.cuda.matmul
+    sums = ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
+    convolutions = ("deterministic", "benchmark")
+    tf32, on, _ = tf32_switches(torch)
     precision = (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision)
     anomalies = (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly)
     return (
@@ -210,6 +230,9 @@ def _torch_settings(torch: Any) -> tuple[Setting, ...]:
         Setting("torch's gradient mode", torch.is_grad_enabled, torch.set_grad_enabled, True),
         Setting("torch's deterministic algorithms", deterministic, set_deterministic, (False, False)),
         Setting("torch's matrix products", *precision, "highest"),
+        _attributes("torch's sums of narrow types", [(products, name) for name in sums], (True, True)),
+        _attributes("cuDNN's algorithms", [(backends.cudnn, name) for name in convolutions], (False, False)),
+        _attributes("TF32 in cuDNN", tf32, (on,) * len(tf32)),
         Setting("torch's anomaly detection", *anomalies, False),
     )
 

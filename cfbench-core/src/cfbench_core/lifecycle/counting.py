@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -29,3 +30,15 @@ class CountedModel:
             return method(first, *more, **options)
 
         return counted
+
+
+@contextmanager
+def counted_if_done(model: Any) -> Iterator[None]:
+    """Queries of a counted model inside count only if nothing is raised: what failed may be tried again."""
+    before = getattr(model, "queries", 0)
+    try:
+        yield
+    except BaseException:
+        if isinstance(model, CountedModel):
+            model.queries = before
+        raise

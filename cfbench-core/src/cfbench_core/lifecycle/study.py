@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cfbench_core.config.component import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
+from cfbench_core.devices.choice import device_of, resolved_device, with_device
 from cfbench_core.lifecycle.external import ExternalTable
 from cfbench_core.lifecycle.steps import OPTIONAL_STEPS
-from cfbench_core.stages import DATA, Stage
+from cfbench_core.stages import DATA, Stage, models_of
 
 if TYPE_CHECKING:
     from cfbench_core.registry import Registry
@@ -111,7 +113,14 @@ class Study:
         chosen = {n: self.steps[n] for n in steps if n in self.steps or n not in OPTIONAL_STEPS}
         dataset = dataset or next(iter(inputs.values())).dataset
         seed = self.config.seed if draws else 0
-        return Stage(kind, label, target, parameters, inputs, seed, chunked, chosen, dataset)
+        parameters = with_device(parameters, self.device)
+        device = device_of(parameters, models_of(inputs), self.config.deterministic)
+        return Stage(kind, label, target, parameters, inputs, seed, chunked, chosen, dataset, device)
+
+    @functools.cached_property
+    def device(self) -> str:
+        """The class of device that ``device: auto`` of a component means, "cpu" or "cuda"."""
+        return resolved_device(self.config)
 
     def read(
         self, dataset: ConfiguredComponent, parameters: Mapping[str, Any] | None = None, draws: bool = True

@@ -36,18 +36,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.devices.choice import Device
+from cfbench_core.devices.cuda import torch_device
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
-from cfbench_recsys.recommenders.training import State, Stopping, check_shapes, torch_device
+from cfbench_recsys.recommenders.training import State, Stopping, check_shapes
 
 SPEC = ComponentSpec(
     id="recsys/recommender/diffrec",
@@ -101,7 +103,7 @@ class Config:
         int, Range(minimum=1), Help("epochs between two evaluations on the validation data")
     ] = 2
     weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
-    device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
+    device: Annotated[Device, Help("auto: that of the experiment")] = "auto"
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
+from cfbench_core.devices.cuda import torch_device
 from cfbench_core.errors import UserError
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import ADD, BoolArray, Edits, FloatArray
@@ -50,7 +51,6 @@ from cfbench_recsys.recommenders.training import (
     Stopping,
     check_shapes,
     sample_of,
-    torch_device,
     train,
 )
 from cfbench_recsys.splits import Split

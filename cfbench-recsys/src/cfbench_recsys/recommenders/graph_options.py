@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.devices.choice import Device
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,4 +43,4 @@ class GraphOptions:
         int, Range(minimum=1), Help("epochs between two evaluations on the validation data")
     ] = 2
     weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
-    device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
+    device: Annotated[Device, Help("auto: that of the experiment")] = "auto"

@@ -26,12 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.devices.choice import Device
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
@@ -74,9 +75,7 @@ class Config:
         int, Range(minimum=1), Help("epochs without a better validation NDCG@10 before stopping")
     ] = 25
     weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
-    device: Annotated[
-        Literal["auto", "cpu", "cuda"], Help("where to train; auto: cuda where there is one")
-    ] = "auto"
+    device: Annotated[Device, Help("where to train; auto: that of the experiment")] = "auto"
 
 
 class MF(TrainedOnProfiles):

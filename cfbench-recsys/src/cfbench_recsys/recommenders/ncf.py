@@ -33,18 +33,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.devices.choice import Device
+from cfbench_core.devices.cuda import torch_device
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.recommenders.mf import draw
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
-from cfbench_recsys.recommenders.training import State, check_shapes, torch_device
+from cfbench_recsys.recommenders.training import State, check_shapes
 from cfbench_recsys.scoring import BLOCK
 
 SPEC = ComponentSpec(
@@ -88,7 +90,7 @@ class Config:
         int, Range(minimum=1), Help("epochs without a better validation NDCG@10 before stopping")
     ] = 25
     weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
-    device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
+    device: Annotated[Device, Help("auto: that of the experiment")] = "auto"
 
 
 def _shapes(items: int, dimensions: int, widths: list[int]) -> dict[str, tuple[int, ...]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
+from cfbench_core.devices.cuda import torch_device
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.training import (
@@ -16,7 +17,6 @@ from cfbench_recsys.recommenders.training import (
     State,
     Stopping,
     sample_of,
-    torch_device,
     train,
 )
 from cfbench_recsys.splits import Split

@@ -106,16 +106,3 @@ def check_shapes(model: str, state: Mapping[str, np.ndarray], shapes: Mapping[st
             wrong.append(f"{model}: weights: {name} must be {shape}, is {state[name].shape}")
     if wrong:
         raise UserError(*wrong)
-
-
-def torch_device(name: str) -> Any:
-    """The torch device that ``device: auto | cpu | cuda`` means here.
-
-    Raises:
-        UserError: if cuda is requested and not available.
-    """
-    import torch
-
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UserError("device: cuda is not available here; use 'auto' or 'cpu'")
-    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")

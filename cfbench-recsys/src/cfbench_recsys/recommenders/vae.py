@@ -36,11 +36,13 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.devices.choice import Device
+from cfbench_core.devices.cuda import torch_device
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
-from cfbench_recsys.recommenders.training import State, check_shapes, torch_device
+from cfbench_recsys.recommenders.training import State, check_shapes
 from cfbench_recsys.scoring import BLOCK
 
 SPEC = ComponentSpec(
@@ -83,7 +85,7 @@ class Config:
         int, Range(minimum=1), Help("epochs without a better validation NDCG@10 before stopping")
     ] = 20
     weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
-    device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
+    device: Annotated[Device, Help("auto: that of the experiment")] = "auto"
 
 
 LAYERS = ("encoder.hidden", "encoder.mean", "encoder.log_variance", "decoder.hidden", "decoder.output")

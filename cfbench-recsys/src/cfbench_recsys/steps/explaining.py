@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
+from cfbench_core.devices.batches import Batches, memory_of
 from cfbench_core.isolation.fingerprints import freeze
+from cfbench_core.lifecycle.counting import counted_if_done
 from cfbench_core.lifecycle.models import State
 from cfbench_core.real_arrays import real_array
 from cfbench_core.stages import UNITS, TaskContext
@@ -28,7 +30,9 @@ from cfbench_recsys.explainer_contracts import (
 from cfbench_recsys.splits import Split, load_split
 from cfbench_recsys.steps.chunks import Chunk, load_withheld
 from cfbench_recsys.steps.data import SplitData
-from cfbench_recsys.targets import Answer, Context
+from cfbench_recsys.targets import Answer, Context, Targets
+
+T = TypeVar("T")
 
 
 def _explainer_context(
@@ -68,16 +72,63 @@ def explain(
     label, targets = context.task.label, chunk.targets
     given = _explainer_context(context, chunk.split, model, state)
     if chunk.format == "implicit":
-        with on_device_of(model):
-            found = cast(ImplicitExplainer, explainer).importances(targets, given)
-        importances = real_array(found, targets.history.shape, what=f"{label}: importances")
+
+        def attribute(some: Targets) -> FloatArray:
+            found = cast(ImplicitExplainer, explainer).importances(some, given)
+            return real_array(found, some.history.shape, what=f"{label}: importances")
+
+        importances = _joined_importances(in_batches(model, targets, attribute), targets)
         check_importances(importances, targets, label)
         return importances, {}
-    with on_device_of(model):
-        answer = Answer.of(cast(ExplicitExplainer, explainer).counterfactuals(targets, given))
+
+    def search(some: Targets) -> Answer:
+        return Answer.of(cast(ExplicitExplainer, explainer).counterfactuals(some, given))
+
+    answer = _joined_answers(in_batches(model, targets, search))
     check_edits(answer.edits, targets, chunk.split.profiles, label)
     settings = context.parameters["postprocess"]
     return postprocessed(model, targets, answer.edits, chunk.split.profiles, settings), answer.details
+
+
+def in_batches(
+    model: ScoringModel, targets: Targets, answer: Callable[[Targets], T]
+) -> list[tuple[range, T]]:
+    """What ``answer`` returns for the targets, in batches that fit into the memory of the model's device.
+
+    On the CPU that is one batch.
+    """
+    fitting = Batches(memory_of(getattr(model, "device", "cpu")))
+
+    def answer_part(part: range) -> T:
+        some = targets if len(part) == len(targets) else targets.take(slice(part.start, part.stop))
+        with counted_if_done(model), on_device_of(model):
+            return answer(some)
+
+    return list(fitting.computed(len(targets), answer_part)) or [(range(0), answer_part(range(0)))]
+
+
+def _joined_importances(parts: list[tuple[range, FloatArray]], targets: Targets) -> FloatArray:
+    """(B, H) importances; the places that all targets of a part lack have minus infinity."""
+    if len(parts) == 1:
+        return parts[0][1]
+    joined = np.full(targets.history.shape, -np.inf)
+    for part, found in parts:
+        joined[part.start : part.stop, : found.shape[1]] = found
+    return joined
+
+
+def _joined_answers(parts: list[tuple[range, Answer]]) -> Answer:
+    """One answer; a detail that a part lacks is NaN there."""
+    if len(parts) == 1:
+        return parts[0][1]
+    names = dict.fromkeys(name for _, answer in parts for name in answer.details)
+    details = {
+        name: np.concatenate(
+            [np.asarray(answer.details.get(name, np.full(len(part), np.nan))) for part, answer in parts]
+        )
+        for name in names
+    }
+    return Answer(Edits.concatenate([answer.edits for _, answer in parts]), details)
 
 
 def derive(context: TaskContext, importances: FloatArray, model: ScoringModel, chunk: Chunk) -> Edits:

@@ -230,7 +230,7 @@ def cases(subject: Subject, users: IntArray, unmovable: bool = False) -> list[Ca
         NotApplicable: when no recommender of the kit offers what the explainer needs.
     """
     graph = interactions()
-    needs = _needs(subject)
+    needs = needs_of(subject)
     training = training_part(graph)
     found = []
     for model in kit_models(graph):
@@ -241,7 +241,7 @@ def cases(subject: Subject, users: IntArray, unmovable: bool = False) -> list[Ca
         context = Context(recommender, graph, training, streams)
         for scope in sorted(model.provides["scope"] & subject.spec.provides.get("scope", frozenset())):
             for level in sorted(subject.spec.provides.get("level", frozenset())):
-                targets = _targets(recommender, graph, users, level, scope, loved)
+                targets = listed_targets(recommender, graph, users, level, scope, loved)
                 name = f"{model.name}, scope {scope}, {level} level"
                 found.append(Case(name, targets, context))
     if not found:
@@ -254,7 +254,7 @@ def cases(subject: Subject, users: IntArray, unmovable: bool = False) -> list[Ca
     return [_prepared(subject, case) for case in found]
 
 
-def _needs(subject: Subject) -> Capabilities:
+def needs_of(subject: Subject) -> Capabilities:
     """What it needs of a recommender: by its spec, and with its options."""
     needs = dict(subject.spec.needs.get("recommender", {}))
     of_options: Mapping[str, Capabilities] = getattr(subject.options, "needs", {})
@@ -268,7 +268,7 @@ def _least_taken(graph: scipy.sparse.csr_matrix, users: IntArray) -> int:
     return int(np.asarray(graph[users].sum(axis=0)).argmin())
 
 
-def _targets(
+def listed_targets(
     recommender: Any,
     graph: scipy.sparse.csr_matrix,
     users: IntArray,

@@ -23,6 +23,9 @@ from torch.utils.backend_registration import (
     _setup_privateuseone_for_python_backend,
 )
 
+from cfbench_core.devices import cuda
+from cfbench_core.devices.choice import CUDA
+
 NAME = "simulated"
 
 
@@ -128,6 +131,29 @@ def second_device() -> Iterator[torch.device]:
     # Autograd would compute on a thread of the device, where the mode does not apply.
     with _mode(), torch.autograd.set_multithreading_enabled(False):
         yield DEVICE
+
+
+@contextmanager
+def second_device_as_cuda() -> Iterator[torch.device]:
+    """The simulated device, on which components with ``device: cuda`` compute inside of the ``with`` block."""
+    chosen = cuda.torch_device
+
+    def torch_device(name: str) -> torch.device:
+        return DEVICE if name == CUDA else torch.device("cpu")
+
+    # Components have imported the function by its name. Those that are imported inside find it in its own module.
+    holders = [
+        module for module in list(sys.modules.values()) if getattr(module, "torch_device", None) is chosen
+    ]
+    with second_device() as device:
+        for module in holders:
+            vars(module)["torch_device"] = torch_device
+        try:
+            yield device
+        finally:
+            for module in list(sys.modules.values()):
+                if getattr(module, "torch_device", None) is torch_device:
+                    vars(module)["torch_device"] = chosen
 
 
 def _computed(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:

@@ -21,11 +21,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.devices.batches import halved
+from cfbench_core.devices.choice import Device
+from cfbench_core.devices.cuda import torch_device
 from cfbench_core.errors import UserError
 from cfbench_text.corpus import ExplanationRequests, Rows
 from cfbench_text.generators import recipes
@@ -58,7 +61,7 @@ class SequenceConfig:
     batch: Annotated[int, Range(minimum=1), Help("rows in a step")] = 32
     epochs: Annotated[int, Range(minimum=1), Help("at most")] = 100
     patience: Annotated[int, Range(minimum=1), Help("epochs without a better validation loss")] = 3
-    device: Annotated[Literal["auto", "cpu", "cuda"], Help("auto: cuda where there is one")] = "auto"
+    device: Annotated[Device, Help("auto: that of the experiment")] = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,9 +236,10 @@ class SequenceGenerator(ABC):
         """Generates one text for each distinct pair of user and item."""
         pairs = list(dict.fromkeys(zip(requests.users.tolist(), requests.items.tolist(), strict=True)))
         written: dict[tuple[str, str], Explanation] = {}
-        for start in range(0, len(pairs), self.at_once):
-            chosen = pairs[start : start + self.at_once]
-            written.update(zip(chosen, self._written(chosen), strict=True))
+        starts = range(0, len(pairs), self.at_once)
+        batches = [range(start, min(start + self.at_once, len(pairs))) for start in starts]
+        for some, found in halved(batches, lambda some: self._written([pairs[place] for place in some])):
+            written.update(zip((pairs[place] for place in some), found, strict=True))
         return [written[pair] for pair in zip(requests.users.tolist(), requests.items.tolist(), strict=True)]
 
     def _written(self, pairs: Sequence[tuple[str, str]]) -> list[Explanation]:
@@ -294,13 +298,7 @@ class SequenceGenerator(ABC):
             raise UserError(f"{type(self).__name__}: cannot restore {', '.join(settings)}")
 
     def device(self) -> Any:
-        import torch
-
-        wanted = self.config.device
-        found = torch.cuda.is_available()
-        if wanted == "cuda" and not found:
-            raise UserError(f"{type(self).__name__}: device is cuda, and torch sees none; use cpu or auto")
-        return torch.device("cuda" if found and wanted != "cpu" else "cpu")
+        return torch_device(self.config.device)
 
 
 class NeuralGenerator(SequenceGenerator):

@@ -88,7 +88,7 @@ SPEC = ComponentSpec(
 )
 
 
-VERSIONS = ("torch", "transformers")
+MAY_DIFFER = ("torch", "transformers", "device")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,7 +401,7 @@ class XRec(SequenceGenerator):
 
         found = signature(self._source())
         other = [
-            name for name in learned_with if name not in VERSIONS and learned_with[name] != found.get(name)
+            name for name in learned_with if name not in MAY_DIFFER and learned_with[name] != found.get(name)
         ]
         if other:
             raise UserError(

@@ -25,6 +25,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.devices.batches import halved
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.hashing import digest
 from cfbench_core.specs import ComponentSpec
@@ -143,7 +144,8 @@ class MiniCheck:
         loaded = self._loaded
         rows = self._rows([self._input(text, claim) for text, claim in queries])
         answers = self._answers() if self._seq2seq else None
-        for some in batches([len(row) for row in rows], self.config.batch):
+
+        def judged(some: Sequence[int]) -> list[float]:
             given: dict[str, Any] = dict(padded(loaded, [rows[place] for place in some]))
             if answers is not None:
                 first = loaded.model.config.decoder_start_token_id
@@ -151,7 +153,11 @@ class MiniCheck:
             with torch.inference_mode():
                 logits = loaded.model(**given).logits
             logits = logits if answers is None else logits[:, 0, answers]
-            yield from zip(some, torch.softmax(logits.double(), dim=-1)[:, 1].tolist(), strict=True)
+            found: list[float] = torch.softmax(logits.double(), dim=-1)[:, 1].tolist()
+            return found
+
+        for some, found in halved(batches([len(row) for row in rows], self.config.batch), judged):
+            yield from zip(some, found, strict=True)
 
     def _input(self, text: str, claim: str) -> str:
         """What the model reads for a chunk of the text, and the statement."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.contracts import Point
+from cfbench_core.devices.batches import halved
 from cfbench_core.errors import ResultWarning
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
@@ -80,7 +81,8 @@ class BARTScore:
         sources, targets = self._tokens([a for a, _ in pairs]), self._tokens([b for _, b in pairs])
         values = np.empty(len(pairs))
         lengths = [len(source) + len(target) for source, target in zip(sources, targets, strict=True)]
-        for some in batches(lengths, self.config.batch):
+
+        def means(some: Sequence[int]) -> FloatArray:
             given = padded(self._loaded, [sources[place] for place in some])
             wanted = padded(self._loaded, [targets[place] for place in some])
             real = wanted["attention_mask"].bool()
@@ -91,7 +93,11 @@ class BARTScore:
                     torch.log_softmax(logits, dim=-1).gather(2, wanted["input_ids"].unsqueeze(2)).squeeze(2)
                 )
             mean = (log_probabilities * real).sum(dim=1) / real.sum(dim=1)
-            values[some] = mean.cpu().numpy()
+            found: FloatArray = mean.cpu().numpy()
+            return found
+
+        for some, found in halved(batches(lengths, self.config.batch), means):
+            values[some] = found
         return values
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:

@@ -24,6 +24,7 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_core.contracts import Point
+from cfbench_core.devices.batches import halved
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.hashing import digest
 from cfbench_core.plan import Column
@@ -135,12 +136,19 @@ class LettuceDetect:
             )
         fits = [place for place, one in enumerate(encoded) if one is not None]
         rows = [encoded[place] for place in fits]
-        for some in batches([len(row["input_ids"]) for row in rows if row], self.config.batch):
-            chosen = [row for row in (rows[at] for at in some) if row is not None]
+        lengths = [len(row["input_ids"]) for row in rows if row]
+
+        def unsupported(some: Sequence[int]) -> FloatArray:
+            chosen = [row["input_ids"] for row in (rows[at] for at in some) if row is not None]
             with torch.inference_mode():
-                logits = loaded.model(**padded(loaded, [row["input_ids"] for row in chosen])).logits
-            probabilities = torch.softmax(logits.double(), dim=-1)[..., 1].cpu().numpy()
-            for at, row, p in zip(some, chosen, probabilities, strict=True):
+                logits = loaded.model(**padded(loaded, chosen)).logits
+            found: FloatArray = torch.softmax(logits.double(), dim=-1)[..., 1].cpu().numpy()
+            return found
+
+        for some, probabilities in halved(batches(lengths, self.config.batch), unsupported):
+            for at, p in zip(some, probabilities, strict=True):
+                row = rows[at]
+                assert row is not None, "only those that fit are here"
                 yield fits[at], spans_of(p, row["offset_mapping"], row.sequence_ids())
 
     def _encoded(self, reference: str, text: str, limit: int) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cfbench_core.devices.batches import halved
 from cfbench_core.errors import UserError
 from cfbench_text.models.chat_types import ChatSource, Completion, OptionProbabilities, Prompt
 from cfbench_text.models.loading import batches, load, padded
@@ -25,9 +26,12 @@ class Causal:
 
     def write(self, prompts: Sequence[Prompt], tokens: int) -> Iterator[tuple[int, Completion]]:
         fitting = yield from self._fitting(prompts, tokens, Completion(failure=NO_ROOM, final=True))
-        for some in batches([len(ids) for _, ids in fitting], self._batch):
-            rows = [fitting[place][1] for place in some]
-            for place, declared in zip(some, self._continued(rows, tokens), strict=True):
+
+        def continued(some: Sequence[int]) -> list[Completion]:
+            return self._continued([fitting[place][1] for place in some], tokens)
+
+        for some, found in halved(batches([len(ids) for _, ids in fitting], self._batch), continued):
+            for place, declared in zip(some, found, strict=True):
                 yield fitting[place][0], declared
 
     def choose(
@@ -37,11 +41,17 @@ class Causal:
 
         first, second = (self._tokens_of(option) for option in options)
         fitting = yield from self._fitting(prompts, 1, OptionProbabilities(None, failure=NO_ROOM, final=True))
-        for some in batches([len(ids) for _, ids in fitting], self._batch):
+
+        def next_tokens(some: Sequence[int]) -> np.ndarray[Any, Any]:
             given = padded(self._loaded, [fitting[place][1] for place in some], left=True)
             with torch.inference_mode():
                 last = self._loaded.model(**given, **_positions(given), logits_to_keep=1).logits[:, -1]
-                probabilities = torch.softmax(last.double(), dim=-1).cpu().numpy()
+                found: np.ndarray[Any, Any] = torch.softmax(last.double(), dim=-1).cpu().numpy()
+                return found
+
+        for some, probabilities in halved(
+            batches([len(ids) for _, ids in fitting], self._batch), next_tokens
+        ):
             for place, of_row in zip(some, probabilities, strict=True):
                 one, other = float(of_row[first].sum()), float(of_row[second].sum())
                 mass = one + other

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cfbench_core.config import ConfiguredComponent, Help, Range
+from cfbench_core.devices.choice import AUTO, Device
+from cfbench_core.devices.cuda import torch_device
 from cfbench_core.errors import UserError
 from cfbench_core.hashing import file_digest
 
@@ -36,11 +38,13 @@ class Source:
     model: Annotated[str, Help("name, folder, .gguf file or package:NAME of the model")]
     revision: Annotated[str | None, Help("commit of a model on the hub")] = None
     download: Annotated[bool, Help("whether a model that is not on this machine is fetched")] = False
-    device: Annotated[str, Help("auto: a GPU if there is one; or cpu, cuda, cuda:1, ...")] = "auto"
+    device: Annotated[Device, Help("auto: that of the experiment")] = "auto"
     dtype: Annotated[
         Literal["float32", "bfloat16", "float16"], Help("of the weights; the narrow ones differ by batch")
     ] = "float32"
-    batch: Annotated[int, Range(minimum=1), Help("texts computed at once")] = 32
+    batch: Annotated[
+        int, Range(minimum=1), Help("texts computed at once; fewer where a GPU is too small")
+    ] = 32
 
 
 @dataclass(frozen=True)
@@ -92,9 +96,7 @@ def unfilled(auto: str, source: Source) -> Loaded:
 
 
 def _ready(tokenizer: Any, model: Any, device: str) -> Loaded:
-    import torch
-
-    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    chosen = torch_device(device).type
     model.eval().requires_grad_(False).to(chosen)
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -189,7 +191,7 @@ def _limit(tokenizer: Any, model: Any) -> int:
 
 
 def signature(source: Source) -> dict[str, str]:
-    """Name, revision or hash of the files, number format, versions. Never the path, which differs between machines."""
+    """Name, revision or hash of the files, number format, class of device, versions. Never the path: machines differ."""
     from importlib.metadata import PackageNotFoundError, version
 
     path = find_local(source.model)
@@ -201,6 +203,7 @@ def signature(source: Source) -> dict[str, str]:
     about = {
         "model": source.model if path is None or source.model.startswith(PACKAGE) else path.name,
         "dtype": source.dtype,
+        "device": torch_device(AUTO).type if source.device == AUTO else source.device,
         **versions,
     }
     if path is not None:

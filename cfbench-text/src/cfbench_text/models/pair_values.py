@@ -73,9 +73,13 @@ class PairValues:
         import torch
 
         rows, kinds = self._tokens(loaded, pairs)
-        for some, given in batched(loaded, rows, kinds, self.batch):
+
+        def read(given: Mapping[str, Any]) -> list[list[float]]:
             with torch.inference_mode():
-                found = self._read(loaded, given).double().cpu().tolist()
+                found: list[list[float]] = self._read(loaded, given).double().cpu().tolist()
+                return found
+
+        for some, found in batched(loaded, rows, kinds, self.batch, read):
             yield from zip(some, found, strict=True)
 
     def _tokens(

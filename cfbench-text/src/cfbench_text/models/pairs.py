@@ -10,18 +10,21 @@ from __future__ import annotations
 import functools
 import json
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
 from cfbench_core.config import Help
+from cfbench_core.devices.batches import halved
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.hashing import digest
 from cfbench_text.models.loading import Loaded, Source, batches, load, padded, signature
 from cfbench_text.models.response_cache import ResponseCache
 from cfbench_text.reviews import FloatArray
+
+T = TypeVar("T")
 
 NAMES = ("entailment", "contradiction", "neutral")
 """In the order of the result."""
@@ -77,9 +80,15 @@ class Pairs:
 
         rows, kinds = self._tokens(pairs)
         entailment, contradiction, neutral = self._order
-        for some, given in batched(self._loaded, rows, kinds, self.source.batch):
+
+        def judged(given: Mapping[str, Any]) -> FloatArray:
             with torch.inference_mode():
-                found = torch.softmax(self._loaded.model(**given).logits.double(), dim=-1).cpu().numpy()
+                found: FloatArray = (
+                    torch.softmax(self._loaded.model(**given).logits.double(), dim=-1).cpu().numpy()
+                )
+                return found
+
+        for some, found in batched(self._loaded, rows, kinds, self.source.batch, judged):
             for place, of_pair in zip(some, found.tolist(), strict=True):
                 denied = 0.0 if contradiction is None else of_pair[contradiction]
                 yield place, [of_pair[entailment], denied, of_pair[neutral]]
@@ -100,18 +109,27 @@ class Pairs:
 
 
 def batched(
-    loaded: Loaded, rows: Sequence[Sequence[int]], kinds: Sequence[Sequence[int]] | None, size: int
-) -> Iterator[tuple[list[int], dict[str, Any]]]:
-    """Batches of similar length: which rows, and what the model is given. ``kinds``: see :meth:`Pairs._tokens`."""
+    loaded: Loaded,
+    rows: Sequence[Sequence[int]],
+    kinds: Sequence[Sequence[int]] | None,
+    size: int,
+    compute: Callable[[Mapping[str, Any]], T],
+) -> Iterator[tuple[Sequence[int], T]]:
+    """Batches of similar length: which rows, and what ``compute`` makes of what the model is given.
+
+    ``kinds``: see :meth:`Pairs._tokens`.
+    """
     import torch
 
-    for some in batches([len(row) for row in rows], size):
+    def computed(some: Sequence[int]) -> T:
         given = dict(padded(loaded, [rows[place] for place in some]))
         if kinds is not None:
             width = given["input_ids"].shape[1]
             encoded = [[*kinds[place], *[0] * (width - len(kinds[place]))] for place in some]
             given["token_type_ids"] = torch.tensor(encoded, device=loaded.device)
-        yield some, given
+        return compute(given)
+
+    return halved(batches([len(row) for row in rows], size), computed)
 
 
 def label_order(labels: Sequence[str], model: str) -> tuple[int, int | None, int]:

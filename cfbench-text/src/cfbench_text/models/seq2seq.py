@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from cfbench_core.devices.batches import halved
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.hashing import digest
 from cfbench_text.models.loading import Loaded, Source, batches, load, padded, signature
@@ -60,14 +61,20 @@ class Seq2SeqWriter:
             output_logits=first_token is not None,
         )
         rows = self._rows(texts)
-        for some in batches([len(row) for row in rows], self.source.batch):
+
+        def written(some: Sequence[int]) -> tuple[list[list[int]], list[float | None]]:
             given = padded(self._loaded, [rows[place] for place in some])
             with torch.inference_mode():
                 out = model.generate(**given, generation_config=settings)
             firsts: list[float | None] = [None] * len(some)
             if first_token is not None:
                 firsts = torch.softmax(out.logits[0].double(), dim=-1)[:, first_token].tolist()
-            for place, ids, first in zip(some, out.sequences[:, 1:].tolist(), firsts, strict=True):
+            return out.sequences[:, 1:].tolist(), firsts
+
+        for some, (texts_of, firsts) in halved(
+            batches([len(row) for row in rows], self.source.batch), written
+        ):
+            for place, ids, first in zip(some, texts_of, firsts, strict=True):
                 end = ids.index(tokenizer.eos_token_id) if tokenizer.eos_token_id in ids else None
                 text = tokenizer.decode(ids[:end], skip_special_tokens=True).strip()
                 yield place, GeneratedText(text, end is None, first)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cfbench_core.devices.batches import halved
 from cfbench_core.errors import ResultWarning, UserError
 from cfbench_text.models.loading import Loaded, Source, batches, find_local, load, padded
 from cfbench_text.reviews import FloatArray
@@ -62,12 +63,17 @@ class Encoder:
             else ""
         )
         rows, special = self._tokens([before + text.strip() for text in texts], most)
-        for some in batches([len(row) for row in rows], self.source.batch):
+
+        def states_of(some: Sequence[int]) -> FloatArray:
             given = padded(self._loaded, [rows[place] for place in some])
             with torch.inference_mode():
                 out = self._loaded.model(**given, output_hidden_states=self.layer is not None)
             states = out.last_hidden_state if self.layer is None else out.hidden_states[self.layer]
-            for place, of_text in zip(some, states.float().cpu().numpy(), strict=True):
+            found: FloatArray = states.float().cpu().numpy()
+            return found
+
+        for some, states in halved(batches([len(row) for row in rows], self.source.batch), states_of):
+            for place, of_text in zip(some, states, strict=True):
                 own = of_text[: len(rows[place])].astype(np.float64)
                 yield place, Vectors(own, np.asarray(special[place], dtype=bool))
 
