@@ -42,7 +42,7 @@ def measured(data: str) -> Iterator[dict[str, Any]]:
     interactions = source.load(source.find(DataAccess()))
     split = make_split(interactions, SplitConfig(), generator(0, "split", interactions.name))
     streams = partial(generator, 0, "fit", interactions.name)
-    items = split.train.shape[1]
+    items, test = split.train.shape[1], split.test
     exact: Any = None
     l2 = None
     for rank in (None, *RANKS):
@@ -58,7 +58,6 @@ def measured(data: str) -> Iterator[dict[str, Any]]:
             model = EASE(Config(l2=l2))
             model.fit(split, streams)
             seconds = time.process_time() - began
-        test = split.test
         quality = ranking_quality(lambda rows, fitted=model: fitted.score_profiles(test.inputs[rows]), test)
         scores = model.score_profiles(test.inputs)
         exact = scores if exact is None else exact
