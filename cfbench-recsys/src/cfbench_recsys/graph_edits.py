@@ -26,21 +26,25 @@ def changes(edits: Edits, interactions: scipy.sparse.csr_matrix) -> BoolArray:
     return different & unique
 
 
+def keys_of(edits: Edits, which: IntArray) -> list[tuple[int, bytes]]:
+    """For each of the edits ``which`` (N,) its user and its edges in their order; equal edits have equal keys."""
+    ends = np.searchsorted(edits.rows, which, side="right").tolist()
+    starts = np.searchsorted(edits.rows, which).tolist()
+    named = np.stack([edits.edge_users, edits.edge_items, edits.ops], axis=1).astype(np.int64)
+    return [
+        (user, named[start:end].tobytes())
+        for user, start, end in zip(edits.users[which].tolist(), starts, ends, strict=True)
+    ]
+
+
 def distinct(edits: Edits, which: IntArray) -> tuple[IntArray, IntArray]:
     """Those of the edits ``which`` (N,) that differ from all before, and for each of the N its place among them (N,).
 
     Blocks of one size are filled up with the last edit again and again (``scoring.py``); it need not be scored again.
     """
-    ends = np.searchsorted(edits.rows, which, side="right").tolist()
-    starts = np.searchsorted(edits.rows, which).tolist()
-    named = np.stack([edits.edge_users, edits.edge_items, edits.ops], axis=1).astype(np.int64)
     first: dict[tuple[int, bytes], int] = {}
-    places = [
-        first.setdefault((user, named[start:end].tobytes()), len(first))
-        for user, start, end in zip(edits.users[which].tolist(), starts, ends, strict=True)
-    ]
-    found = np.array(places)
-    return which[np.unique(found, return_index=True)[1]], found
+    places = np.array([first.setdefault(key, len(first)) for key in keys_of(edits, which)])
+    return which[np.unique(places, return_index=True)[1]], places
 
 
 def users_near_are_few(interactions: scipy.sparse.csr_matrix) -> bool:

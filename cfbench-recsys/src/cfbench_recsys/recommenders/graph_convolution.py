@@ -71,10 +71,12 @@ class GraphConvolution(ABC):
     Attributes:
         name: of the component; it names the random streams and stands in messages.
         config: has dimensions, layers, learning_rate, l2, negatives, batch, epochs, patience, every, device.
+        scores_alone: the scores of an edit do not depend on the others of its batch (``remembered_scores.py``).
     """
 
     name: str
     link: Link = "softmax"
+    scores_alone = True
 
     def __init__(self, config: Any) -> None:
         self.config = config
