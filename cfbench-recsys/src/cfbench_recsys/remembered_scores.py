@@ -1,10 +1,10 @@
-"""Scores of edited graphs that were computed before, for the stage that scores explanations.
+"""Scores of edited graphs that were computed before.
 
-Explainers of one recommender mostly rank the few interactions of a user, so the prefixes that metrics remove are the same
-again and again: of 90,000 edits in the default study 6,400 differ. A model whose scores of an edit do not depend, bit by
-bit, on the other edits of its batch (it says so with ``scores_alone = True``) is queried for each of them once in a
-process; the numbers are those of the model, whatever was scored before. Explainers query the model itself: their times and
-their numbers of queries are their own.
+Explainers mostly rank the few interactions of a user, and searches come upon the same edits of a user for each recommended
+item, so the same edits are scored again and again: of 90,000 that metrics ask for in the default study 6,400 differ. A model
+whose scores of an edit do not depend, bit by bit, on the other edits of its batch (it says so with ``scores_alone = True``)
+is queried for each of them once: by an explainer once in a task, so that its time does not depend on what ran before, and
+by metrics once in a process. The numbers are those of the model. Queries are counted as if nothing were remembered.
 """
 
 from __future__ import annotations
@@ -29,19 +29,29 @@ _scores: weakref.WeakKeyDictionary[Any, dict[Key, FloatArray]] = weakref.WeakKey
 def remembering(model: ScoringModel) -> ScoringModel:
     """The model, which looks scores up where it can; the model itself where scores depend on the batch."""
     return (
-        RememberedScores(model) if scores_graphs(model) and getattr(model, "scores_alone", False) else model
+        RememberedScores(model, {})
+        if scores_graphs(model) and getattr(model, "scores_alone", False)
+        else model
     )
+
+
+def remembering_for_all(model: ScoringModel) -> ScoringModel:
+    """What :func:`remembering` returned, with the scores that metrics of any task in this process have asked for."""
+    if not isinstance(model, RememberedScores):
+        return model
+    return RememberedScores(model.model, _scores.setdefault(model.model, {}))
 
 
 class RememberedScores:
     """A model that is queried once for each edit, and is otherwise the model."""
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self._known = _scores.setdefault(model, {})
+    def __init__(self, model: Any, known: dict[Key, FloatArray]) -> None:
+        """``known``: scores that were computed before; those that are computed are added."""
+        self.model = model
+        self._known = known
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
+        return getattr(self.model, name)
 
     def score_edits(self, edits: Edits) -> FloatArray:
         """(B, items) logits, each row as the model gives it. The edges of an edit count in their order."""
@@ -49,7 +59,7 @@ class RememberedScores:
         new = {key: place for place, key in enumerate(keys) if key not in self._known}
         found: dict[Key, FloatArray] = {}
         if new:
-            scores: FloatArray = self._model.score_edits(edits.choose(np.array(list(new.values()))))
+            scores: FloatArray = self.model.score_edits(edits.choose(np.array(list(new.values()))))
             found = {key: row.copy() for key, row in zip(new, scores, strict=True)}
         rows = np.stack([found[key] if key in found else self._known[key] for key in keys])
         self._store(found)
