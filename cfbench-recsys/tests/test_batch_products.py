@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cfbench_recsys.batch_products import column_product, rows_product, scaled_columns
+from cfbench_recsys.batch_products import column_product, rows_product, scaled_columns, scattered_product
 from cfbench_recsys.edits import Edits
+from cfbench_recsys.graph_edits import distinct, users_near_are_few
 from cfbench_recsys.recommenders import lightgcn, simgcl
 
 MODELS = {"lightgcn": (lightgcn.LightGCN, lightgcn.Config), "simgcl": (simgcl.SimGCL, simgcl.Config)}
@@ -25,12 +26,17 @@ def test_products_are_those_of_torch_and_so_are_their_gradients() -> None:
     matrix, matrices = numbers(5, 7).detach(), numbers(3, 4, 4).detach()
     x, vectors, factors = numbers(7, 11), numbers(3, 4), numbers(11)
     transposed = matrices.mT.contiguous()
+    across = matrix.T.contiguous()
     torch.testing.assert_close(column_product(matrix, x), matrix @ x)
+    torch.testing.assert_close(column_product(matrix, x, across), matrix @ x)
+    torch.testing.assert_close(scattered_product(across, torch.relu(x)), matrix @ torch.relu(x))
     torch.testing.assert_close(
         rows_product(matrices, transposed, vectors), torch.einsum("bij,bj->bi", matrices, vectors)
     )
     torch.testing.assert_close(scaled_columns(x, factors), x * factors)
     assert torch.autograd.gradcheck(lambda x: column_product(matrix, x), (x,))
+    assert torch.autograd.gradcheck(lambda x: column_product(matrix, x, across), (x,))
+    assert torch.autograd.gradcheck(lambda x: scattered_product(across, torch.relu(x)), (x,))
     assert torch.autograd.gradcheck(lambda v: rows_product(matrices, transposed, v), (vectors,))
     assert torch.autograd.gradcheck(scaled_columns, (x, factors))
 
@@ -82,6 +88,39 @@ def test_scores_and_gradients_of_an_edited_graph_do_not_depend_on_the_batch(
 def _distinct(pair: list[np.ndarray]) -> np.ndarray:
     length = min(len(side) for side in pair)
     return np.unique(np.stack([side[:length] for side in pair], axis=1), axis=0)
+
+
+def test_equal_edits_are_scored_once() -> None:
+    """Different users, removed edges and kinds of edits are different; each gets the scores that it gets alone."""
+    draw = np.random.default_rng(0)
+    graph = sparse.csr_matrix((draw.random((50, 70)) < 0.2).astype(float))
+    model = lightgcn.LightGCN(lightgcn.Config(device="cpu"))
+    state = {"user_embedding.weight": (50, 64), "item_embedding.weight": (70, 64)}
+    model.load_state({name: draw.standard_normal(shape) for name, shape in state.items()}, graph)
+    users, items = (side[:3] for side in graph.nonzero())
+    absent = int(np.flatnonzero(graph[0].toarray()[0] == 0)[0])
+    one_of_each = Edits(
+        np.array([0, 0, 7, 0, 0]),
+        np.array([0, 1, 1, 2, 3]),
+        np.array([users[0], users[0], users[1], users[0], 0]),
+        np.array([items[0], items[0], items[1], items[0], absent]),
+        np.array([-1, -1, -1, -1, 1], dtype=np.int8),
+    )
+    which = np.array([0, 1, 0, 4, 3, 2, 3, 3])
+    repeated = one_of_each.choose(which)
+    first, places = distinct(repeated, np.array([0, 1, 2, 4, 5, 6, 7]))
+    assert first.tolist() == [0, 1, 4, 5]
+    assert places.tolist() == [0, 1, 0, 2, 3, 2, 2]
+    alone = [model.score_edits(one_of_each.take(place, place + 1))[0] for place in range(5)]
+    assert (model.score_edits(repeated) == np.stack(alone)[which]).all()
+    assert len(np.unique(np.stack(alone)[:4], axis=0)) == 4
+
+
+@pytest.mark.parametrize("users", [12, 900])
+def test_few_users_are_near_in_a_graph_of_many_groups(users: int) -> None:
+    """Groups of three users with items of their own: 3 of 12 are a quarter, 3 of 900 are few."""
+    graph = sparse.csr_matrix(np.kron(np.eye(users // 3), np.ones((3, 2))))
+    assert users_near_are_few(graph) == (users == 900)
 
 
 @pytest.mark.parametrize("count", [1, 3, 9, 40])

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
+from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.quality import evaluate
-from cfbench_recsys.recommenders.ease import EASE, GRID, Config
+from cfbench_recsys.recommenders.ease import EASE, GRID, Config, check_memory
 from cfbench_recsys.splits import Holdout, Split
 from cfbench_recsys.testing.world import split
 
@@ -106,3 +107,63 @@ def test_a_loaded_model_scores_as_the_fitted_one() -> None:
 def test_an_empty_profile_scores_nothing_anywhere() -> None:
     model = fitted([[1, 1, 0], [0, 1, 1]], 1.0)
     assert np.array_equal(model.score_profiles(sparse.csr_matrix((1, 3))), np.zeros((1, 3)))
+
+
+# Low rank
+
+
+def of_rank(interactions: np.ndarray, l2: float, rank: int) -> EASE:
+    train = sparse.csr_matrix(interactions)
+    model = EASE(Config(l2=l2, rank=rank))
+    model.fit(Split(train, train, no_users, no_users, np.arange(train.shape[0])), generator)
+    return model
+
+
+@settings(deadline=None)
+@given(binary, st.sampled_from([0.5, 3.0, 100.0]))
+def test_at_full_rank_it_is_ease(x: np.ndarray, l2: float) -> None:
+    """Against the exact solution, for more users than items and the other way round."""
+    items = np.arange(x.shape[1])
+    everything = (items[:, None], items[None, :])
+    exact, low = fitted(x, l2), of_rank(x, l2, rank=min(x.shape))
+    np.testing.assert_allclose(low.weights(*everything), exact.weights(*everything), atol=1e-7)
+    np.testing.assert_allclose(
+        low.score_profiles(sparse.csr_matrix(x)), exact.score_profiles(sparse.csr_matrix(x)), atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("shape", [(30, 12), (12, 30)])
+@pytest.mark.parametrize("rank", [1, 5])
+def test_at_a_low_rank_it_is_ease_of_the_truncated_matrix(shape: tuple[int, int], rank: int) -> None:
+    """Against the paper's formula with a dense inverse, on what a dense decomposition leaves of the interactions."""
+    x = (np.random.default_rng(3).random(shape) < 0.3).astype(float)
+    _, s, vt = np.linalg.svd(x, full_matrices=False)
+    inverse = np.linalg.inv(vt[:rank].T @ np.diag(s[:rank] ** 2) @ vt[:rank] + 2.0 * np.eye(shape[1]))
+    expected = -inverse / np.diag(inverse)
+    np.fill_diagonal(expected, 0.0)
+    model = of_rank(x, 2.0, rank)
+    items = np.arange(shape[1])
+    np.testing.assert_allclose(model.weights(items[:, None], items[None, :]), expected, atol=1e-12)
+    profiles = sparse.csr_matrix(x)
+    np.testing.assert_allclose(model.score_profiles(profiles), x @ expected, atol=1e-12)
+    dense = torch.from_numpy(x).requires_grad_()
+    scores = model.score_dense(dense)
+    np.testing.assert_allclose(scores.detach().numpy(), x @ expected, atol=1e-12)
+    (gradient,) = torch.autograd.grad(scores[0, 3], dense)
+    np.testing.assert_allclose(gradient[0].numpy(), expected[:, 3], atol=1e-12)
+    again = EASE(Config(rank=rank))
+    again.load_state(model.state(), profiles)
+    assert (again.score_profiles(profiles) == model.score_profiles(profiles)).all()
+    assert model.state()["vectors"].shape == (shape[1], rank)
+
+
+def test_the_same_stream_gives_the_same_vectors() -> None:
+    x = (np.random.default_rng(3).random((30, 12)) < 0.3).astype(float)
+    first, second = (of_rank(x, 2.0, 4).state() for _ in range(2))
+    assert all((first[name] == second[name]).all() for name in first)
+
+
+def test_more_items_than_memory_has_room_for_are_refused_with_what_to_do_instead() -> None:
+    check_memory(20_000, 12_800_000_000)
+    with pytest.raises(UserError, match=r"13 GB.*has 12 GB.*'rank'.*item-knn or als"):
+        check_memory(20_000, 12_000_000_000)

@@ -91,6 +91,7 @@ class Surrogate:
         self.weights = torch.as_tensor(weights)
         self.transposed = self.weights.mT.contiguous()
         self.sides = torch.as_tensor(neighbourhood.users), torch.as_tensor(neighbourhood.items)
+        self.across = tuple(side.T.contiguous() for side in self.sides)
 
     def score_weighted(
         self,
@@ -115,14 +116,13 @@ class Surrogate:
                 if on_items
                 else graphs.to_users(values)
             )
-            gathered = column_product(self.sides[on_items].T, values)  # (d, B)
+            gathered = column_product(self.across[on_items], values, self.sides[on_items])  # (d, B)
             embedding = embedding + self._times(layer, gathered.T, transposed=True)
         moved: Any = 0.0
         for layer in reversed(range(layers)):  # Horner's rule, ending at the items
             on_items = layer % 2 == 1
-            moved = moved + column_product(
-                self.sides[on_items], self._times(layer, embedding, transposed=False).T
-            )
+            turned = self._times(layer, embedding, transposed=False).T
+            moved = moved + column_product(self.sides[on_items], turned, self.across[on_items])
             moved = graphs.to_users(moved) if on_items else graphs.to_items(moved)
         scores: torch.Tensor = moved.T
         return scores

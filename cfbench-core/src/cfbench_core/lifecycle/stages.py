@@ -163,7 +163,8 @@ def explain(context: TaskContext) -> Mapping[str, Any]:
     loaded = len(sys.modules)
     answers, details, seconds, queries = _timed(context, chunk, state)
     if len(sys.modules) > loaded and seconds < getattr(chunk, "seconds_of_loading", 0.0):
-        answers, details, seconds, queries = _timed(context, chunk, state)
+        # another chunk: this one may remember what the model answered
+        answers, details, seconds, queries = _timed(context, _open_chunk(context), state)
     details = checked_details(details, len(chunk.units), context.task.label)
     return write_explanations(
         context,

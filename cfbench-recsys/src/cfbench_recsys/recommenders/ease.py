@@ -13,7 +13,17 @@ selects it so, too).
 
 B is stored in float64: items with mathematically equal scores differ only by the rounding of float64, and so
 tie. Memory: 8 items^2 bytes, four times that while fitting (the Gram matrix, the solution, the best one so far and the one
-before it); 20,000 items need 13 GB.
+before it); 20,000 items need 13 GB. Where a machine has less, fitting ends with a message that says so.
+
+With ``rank`` r, X is replaced by its best approximation of rank r, X_r = U diag(s) V^T with V (items, r), its r largest
+singular values and their vectors. The same solution is then known without a matrix of all items: by the Woodbury identity
+
+    P = (V diag(s^2) V^T + l2 I)^-1 = (I - V diag(g) V^T) / l2,       g = s^2 / (s^2 + l2),
+    B[i, j] = (V diag(g) V^T)[i, j] / (1 - c_j)  (i != j),            c_j = (V diag(g) V^T)[j, j],
+    s(x)_j = ((x V) diag(g) V^T)_j / (1 - c_j) - x_j c_j / (1 - c_j).
+
+Memory: 8 items r bytes. With r the rank of X it is EASE; docs/results/ease-rank.csv has its distance from EASE for others.
+It departs from the paper, which has no such form.
 """
 
 from __future__ import annotations
@@ -24,9 +34,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+import psutil
 import scipy  # scipy.linalg is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link, Progress, Streams
 from cfbench_recsys.edits import FloatArray, IntArray
@@ -57,6 +69,13 @@ class Config:
         Search(1, 5000, log=True),
         Help("none: the best of 10..2000 on validation data"),
     ] = None
+    rank: Annotated[
+        int | None,
+        Range(minimum=1),
+        Help(
+            "singular vectors of the interactions to use, for more items than memory has room for; none: all"
+        ),
+    ] = None
     weights: Annotated[str | None, InputFile(), Help("a safetensors file to use in place of training")] = None
 
 
@@ -67,15 +86,24 @@ class EASE:
         self.config = config
 
     def fit(self, split: Split, generator: Streams, report: Progress = ignore_progress, /) -> dict[str, Any]:
-        """Solves for B on ``split.train``. Returns the ``l2`` taken, and the validation quality of each."""
+        """Solves for B on ``split.train``. Returns the ``l2`` taken, and the validation quality of each.
+
+        Raises:
+            UserError: if this needs more memory than the machine has.
+        """
         grid = (self.config.l2,) if self.config.l2 is not None else GRID
-        state, summary = fit_best("ease", split, generator, report, _solutions(split, grid), len(grid))
+        if self.config.rank is None:
+            check_memory(split.train.shape[1], psutil.virtual_memory().total)
+            solutions = _solutions(split, grid)
+        else:
+            solutions = _solutions_of_rank(split, grid, self.config.rank, generator("ease", "fit"))
+        state, summary = fit_best("ease", split, generator, report, solutions, len(grid))
         self.load_state(state, split.profiles)
         return summary
 
     def state(self) -> State:
-        """weight (items, items) float64, B."""
-        return {"weight": self._weight}
+        """weight (items, items) float64, B; of a low rank r vectors (items, r) and shares (r,), V and g."""
+        return self._state
 
     def load_state(self, state: Mapping[str, np.ndarray], interactions: scipy.sparse.csr_matrix) -> None:
         """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
@@ -83,24 +111,107 @@ class EASE:
         Raises:
             UserError: if the weights are missing or have another shape.
         """
-        items = interactions.shape[1]
-        check_shapes("ease", state, {"weight": (items, items)})
-        self._weight = np.ascontiguousarray(state["weight"], dtype=np.float64)
+        items, rank = interactions.shape[1], self.config.rank
+        if rank is None:
+            check_shapes("ease", state, {"weight": (items, items)})
+            self._solution: _Exact | _LowRank = _Exact(_contiguous(state["weight"]))
+        else:
+            found = state["shares"].shape[-1] if "shares" in state else rank
+            check_shapes("ease", state, {"vectors": (items, found), "shares": (found,)})
+            self._solution = _LowRank(_contiguous(state["vectors"]), _contiguous(state["shares"]))
+        self._state = self._solution.state()
 
     def score_profiles(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
-        """(B, items) logits for B profiles (B, items). A sparse product: each row for itself."""
-        return _scores(self._weight, profiles)
+        """(B, items) logits for B profiles (B, items)."""
+        return self._solution.scores(profiles)
 
     def score_dense(self, profiles: Any) -> Any:
         """The same as a torch tensor, for a float64 tensor (B, items), and differentiable in it."""
-        import torch
-
-        return profiles @ torch.from_numpy(self._weight).to(profiles.device)
+        return self._solution.scores_of_dense(profiles)
 
     def weights(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """B[rows, columns], broadcast."""
-        found: FloatArray = self._weight[rows, columns]
+        return self._solution.weights(rows, columns)
+
+
+def check_memory(items: int, available: int) -> None:
+    """
+    Raises:
+        UserError: if fitting to so many items needs more than the ``available`` bytes.
+    """
+    needed = 4 * 8 * items**2
+    if needed > available:
+        raise UserError(
+            f"ease: {items:,} items need {needed / 1e9:,.0f} GB while it is fitted, and this machine has"
+            f" {available / 1e9:,.0f} GB; set its option 'rank' (500, for example), which needs 8 bytes for each item"
+            " and rank, or take item-knn or als"
+        )
+
+
+@dataclass(frozen=True)
+class _Exact:
+    """weight: (items, items) float64, B."""
+
+    weight: FloatArray
+
+    def state(self) -> State:
+        return {"weight": self.weight}
+
+    def scores(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
+        """(B, items). A sparse product: each row for itself."""
+        return _scores(self.weight, profiles)
+
+    def scores_of_dense(self, profiles: Any) -> Any:
+        import torch
+
+        return profiles @ torch.from_numpy(self.weight).to(profiles.device)
+
+    def weights(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        found: FloatArray = self.weight[rows, columns]
         return found
+
+
+@dataclass(frozen=True)
+class _LowRank:
+    """vectors: (items, r) float64, V; shares: (r,) float64, g."""
+
+    vectors: FloatArray
+    shares: FloatArray
+
+    def state(self) -> State:
+        return {"vectors": self.vectors, "shares": self.shares}
+
+    @functools.cached_property
+    def own(self) -> FloatArray:
+        """(items,) c"""
+        found: FloatArray = np.square(self.vectors) @ self.shares
+        return found
+
+    def scores(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
+        """(B, items)."""
+        profiles = profiles.astype(np.float64)
+        found: FloatArray = ((profiles @ self.vectors) * self.shares) @ self.vectors.T
+        rows, columns = profiles.nonzero()
+        np.subtract.at(found, (rows, columns), profiles.data * self.own[columns])
+        found /= 1.0 - self.own
+        return found
+
+    def scores_of_dense(self, profiles: Any) -> Any:
+        import torch
+
+        vectors, shares, own = (
+            torch.from_numpy(array).to(profiles.device) for array in (self.vectors, self.shares, self.own)
+        )
+        return (((profiles @ vectors) * shares) @ vectors.T - profiles * own) / (1.0 - own)
+
+    def weights(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        products = np.einsum("...k,...k->...", self.vectors[rows] * self.shares, self.vectors[columns])
+        found: FloatArray = np.where(rows == columns, 0.0, products / (1.0 - self.own[columns]))
+        return found
+
+
+def _contiguous(values: np.ndarray) -> FloatArray:
+    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def item_weights(gram: FloatArray, l2: float) -> FloatArray:
@@ -125,6 +236,39 @@ def _solutions(split: Split, grid: Sequence[float]) -> Iterator[Candidate]:
     for l2 in grid:
         weight = item_weights(gram, l2)
         yield Candidate({"l2": l2}, {"weight": weight}, functools.partial(_scores, weight))
+
+
+def _solutions_of_rank(
+    split: Split, grid: Sequence[float], rank: int, random: np.random.Generator
+) -> Iterator[Candidate]:
+    squares, vectors = right_singular_vectors(split.train, rank, random)
+    for l2 in grid:
+        found = _LowRank(vectors, squares / (squares + l2))
+        yield Candidate({"l2": l2}, found.state(), found.scores)
+
+
+def right_singular_vectors(
+    interactions: scipy.sparse.csr_matrix, rank: int, random: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """The r = min(rank, users, items) largest squared singular values (r,) of a matrix, and V (items, r).
+
+    Lanczos' method (ARPACK) from a random start, without a dense matrix; where all values are wanted, the
+    eigenvectors of the Gram matrix of the shorter side.
+    """
+    x = interactions.astype(np.float64)
+    shorter = min(x.shape)
+    if rank < shorter:
+        _, values, transposed = scipy.sparse.linalg.svds(x, k=rank, v0=random.standard_normal(shorter))
+        # in new arrays: what comes back is a view with negative strides, which torch refuses
+        return np.array(values**2, order="C"), np.array(transposed.T, order="C")
+    if x.shape[1] == shorter:
+        squares, vectors = np.linalg.eigh((x.T @ x).toarray())
+        return np.maximum(squares, 0.0), _contiguous(vectors)
+    squares, users = np.linalg.eigh((x @ x.T).toarray())
+    some = (
+        squares > squares[-1] * len(squares) * np.finfo(np.float64).eps
+    )  # the others are 0 but for rounding
+    return squares[some], _contiguous((x.T @ users[:, some]) / np.sqrt(squares[some]))
 
 
 def _scores(weight: FloatArray, profiles: scipy.sparse.csr_matrix) -> FloatArray:

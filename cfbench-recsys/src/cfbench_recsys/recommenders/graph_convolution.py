@@ -43,7 +43,8 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 from cfbench_core.devices.cuda import torch_device
 from cfbench_core.errors import UserError
 from cfbench_recsys.contracts import Link
-from cfbench_recsys.edits import ADD, BoolArray, Edits, FloatArray
+from cfbench_recsys.edits import Edits, FloatArray
+from cfbench_recsys.graph_edits import changes, distinct, users_near_are_few
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.training import (
     CheckpointCallback,
@@ -70,10 +71,12 @@ class GraphConvolution(ABC):
     Attributes:
         name: of the component; it names the random streams and stands in messages.
         config: has dimensions, layers, learning_rate, l2, negatives, batch, epochs, patience, every, device.
+        scores_alone: the scores of an edit do not depend on the others of its batch (``remembered_scores.py``).
     """
 
     name: str
     link: Link = "softmax"
+    scores_alone = True
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -152,6 +155,8 @@ class GraphConvolution(ABC):
 
         self._users, self._items, self._interactions = users, items, interactions
         strengths = self.strengths(interactions)
+        self._users_across, self._items_across = users.T.contiguous(), items.T.contiguous()
+        self._few_users_near = users.device.type == "cpu" and users_near_are_few(interactions)
         self._graph = BipartiteGraph(interactions, self.device, strengths)
         self._pattern = EdgePattern(interactions)
         self._division: Division | None = None  # of the edges that were scored last
@@ -191,12 +196,14 @@ class GraphConvolution(ABC):
             own = torch.from_numpy(self._final_users[edits.users[~edited]].T)
             scores[~edited] = column_product(torch.from_numpy(self._final_items), own).T.numpy()
         if edited.any():
-            arrays = (edits.users, edits.rows, edits.edge_users, edits.edge_items)
+            which, places = distinct(edits, np.flatnonzero(edited))
+            some = edits.choose(which)
+            arrays = (some.users, some.rows, some.edge_users, some.edge_items)
             users, rows, edge_users, edge_items = (torch.from_numpy(a).to(self.device) for a in arrays)
-            delta = torch.from_numpy(edits.ops.astype(np.float64)).to(self.device)
+            delta = torch.from_numpy(some.ops.astype(np.float64)).to(self.device)
             with torch.no_grad():
                 found = self.score_weighted(users, rows, edge_users, edge_items, delta)
-            scores[edited] = found.cpu().numpy()[edited]
+            scores[edited] = found.cpu().numpy()[places]
         return scores
 
     def score_weighted(self, users: Any, rows: Any, edge_users: Any, edge_items: Any, delta: Any) -> Any:
@@ -232,16 +239,24 @@ class GraphConvolution(ABC):
 
     def _scores(self, graphs: Any, users: Any) -> Any:
         """(B, items) logits of ``users`` (B,), each on its version of the graph."""
-        from cfbench_recsys.batch_products import column_product
+        from cfbench_recsys.batch_products import column_product, scattered_product
 
         weights = self.layer_weights()
         user_sum, item_sum = layers_of_units(graphs, users, weights)
         embedding = _weighted(self._users[users].T, weights[0])  # (d, B); layer 0 is the unit vector of u
-        for side, values in ((self._items, item_sum), (self._users, user_sum)):
-            if values is not None:
-                embedding = _plus(embedding, column_product(side.T, values), 1.0)
+        if item_sum is not None:
+            embedding = _plus(embedding, column_product(self._items_across, item_sum, self._items), 1.0)
+        if user_sum is not None:
+            few = self._few_users_near and len(weights) <= 4  # it holds layer 2 alone
+            own = (
+                scattered_product(self._users, user_sum)
+                if few
+                else column_product(self._users_across, user_sum, self._users)
+            )
+            embedding = _plus(embedding, own, 1.0)
         embedding = embedding / sum(weights)
-        on_users, on_items = column_product(self._users, embedding), column_product(self._items, embedding)
+        on_users = column_product(self._users, embedding, self._users_across)
+        on_items = column_product(self._items, embedding, self._items_across)
         scores = layers_to_items(graphs, on_users, on_items, weights)
         return scores.T / sum(weights)
 
@@ -299,21 +314,6 @@ def _plus(total: Any, values: Any, weight: float) -> Any:
     if total is None or added is None:
         return total if added is None else added
     return total + added
-
-
-def changes(edits: Edits, interactions: scipy.sparse.csr_matrix) -> BoolArray:
-    """(E,) the edges whose weight really changes; of an edge named twice in one edit, the last one counts."""
-    users, items = interactions.shape
-    edge = edits.edge_users * items + edits.edge_items
-    exists = np.asarray(interactions[edits.edge_users, edits.edge_items] != 0).ravel()
-    different: BoolArray = exists != (edits.ops == ADD)
-    named = edits.rows * (users * items) + edge
-    if (np.diff(named) > 0).all():  # mostly so, and much faster to see than to sort
-        return different
-    _, last = np.unique(named[::-1], return_index=True)
-    unique = np.zeros(len(different), dtype=np.bool_)
-    unique[len(different) - 1 - last] = True
-    return different & unique
 
 
 class Training:

@@ -14,6 +14,7 @@ from cfbench_core.stages import TaskContext
 from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import IntArray
 from cfbench_recsys.interactions import Interactions
+from cfbench_recsys.remembered_scores import remembering
 from cfbench_recsys.scope_labels import parse_scope
 from cfbench_recsys.scoring import QUERIES
 from cfbench_recsys.splits import Split
@@ -74,4 +75,4 @@ def open_chunk(context: TaskContext, data: SplitData, model: ScoringModel, units
         hops,
         int(most) if (most := str(point["max_edits"])).isdigit() else None,
     )
-    return Chunk(units, model, data.interactions, data.split, targets, point["format"])
+    return Chunk(units, remembering(model), data.interactions, data.split, targets, point["format"])

@@ -256,6 +256,7 @@ def free_place(
         return Box(middle, y - 18, wide, 12), math.inf
     least: tuple[float, float] = (math.inf, math.inf)
     best = boxes[0]
+    taken, lines = _meeting(boxes, taken), _meeting(boxes, lines)
     for box in boxes:
         covered = sum(box.overlap(other) for other in taken), sum(box.overlap(other) for other in lines)
         if covered < least:
@@ -263,6 +264,21 @@ def free_place(
         if least == (0.0, 0.0):
             break
     return best, least[0]
+
+
+def _meeting(boxes: Sequence[Box], others: Sequence[Box]) -> list[Box]:
+    """Those of ``others`` that may overlap one of ``boxes``, which all have the size of the first."""
+    low_x, low_y = (min(box[axis] for box in boxes) for axis in (0, 1))
+    high_x = max(box.x for box in boxes) + boxes[0].width
+    high_y = max(box.y for box in boxes) + boxes[0].height
+    return [
+        other
+        for other in others
+        if other.x < high_x
+        and other.x + other.width > low_x
+        and other.y < high_y
+        and other.y + other.height > low_y
+    ]
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
