@@ -25,18 +25,22 @@ class Grid:
     def __init__(self, positions: IntArray, step: FloatArray, mean: FloatArray, scale: FloatArray) -> None:
         self.positions, self.step, self.mean, self.scale = positions, step, mean, scale
         self._power = np.array([10.0 ** decimals_of(float(one)) for one in step])
+        self._units = bool((step == 1.0).all())
 
     def __len__(self) -> int:
         return len(self.positions)
 
     def multiples(self, values: FloatArray) -> FloatArray:
         """(..., G) encoded values as multiples of their steps, with fractions."""
-        found: FloatArray = (values * self.scale + self.mean) / self.step
+        found: FloatArray = values * self.scale
+        found += self.mean
+        if not self._units:
+            found /= self.step
         return found
 
     def at(self, multiples: FloatArray) -> FloatArray:
         """(..., G) the encoded values of whole multiples (..., G)."""
-        raw = np.rint(multiples * self.step * self._power) / self._power
+        raw = multiples if self._units else np.rint(multiples * self.step * self._power) / self._power
         found: FloatArray = (raw - self.mean) / self.scale
         return found
 

@@ -81,7 +81,8 @@ def over_flats(gradients: FloatArray, last: FloatArray) -> FloatArray:
 
 def signs(differences: FloatArray) -> FloatArray:
     """-1, 0 or 1; differences of the size of rounding errors count as 0, so that they do not determine a direction."""
-    found: FloatArray = np.sign(np.where(np.abs(differences) < 1e-12, 0.0, differences))
+    found: FloatArray = np.sign(differences)
+    found[np.abs(differences) < 1e-12] = 0.0
     return found
 
 
