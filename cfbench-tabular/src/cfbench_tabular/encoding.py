@@ -80,11 +80,14 @@ class Encoding:
         return tuple(block for block in self.blocks if block.stop - block.start > 1)
 
     @functools.cached_property
-    def _grouped(self) -> IntArray:
-        """The positions of the one-hot columns."""
-        return np.concatenate(
-            [np.arange(block.start, block.stop) for block in self.groups] or [np.empty(0, dtype=np.int64)]
-        )
+    def _grouped(self) -> tuple[slice, ...]:
+        """The positions of the one-hot columns, adjacent ones together."""
+        found: list[slice] = []
+        for group in self.groups:
+            if found and found[-1].stop == group.start:
+                group = slice(found.pop().start, group.stop)
+            found.append(group)
+        return tuple(found)
 
     @functools.cached_property
     def _flags(self) -> IntArray:
@@ -271,14 +274,15 @@ class Encoding:
     def with_levels(self, vectors: FloatArray) -> FloatArray:
         """(N, d) the vectors with the largest level of each unordered category; numbers are unchanged."""
         nearest = vectors.copy()
-        flags, grouped = self._flags, self._grouped
+        flags = self._flags
         nearest[:, flags] = vectors[:, flags] >= 0.5
-        if len(grouped):
+        if self.groups:
             largest = np.empty((len(vectors), len(self.groups)), dtype=np.int64)
             for place, block in enumerate(self.groups):
                 largest[:, place] = vectors[:, block].argmax(axis=1)
                 largest[:, place] += block.start
-            nearest[:, grouped] = 0.0
+            for adjacent in self._grouped:
+                nearest[:, adjacent] = 0.0
             nearest[np.arange(len(vectors))[:, None], largest] = 1.0
         return nearest
 
