@@ -218,13 +218,11 @@ class Columns:
 
         Only differences within a category matter, and Adam, which normalises the length of steps, would lose them.
         """
-        places = self.places["grouped"]
-        if len(places) == 0:
+        if not self.grouped.any():
             return gradients
         mean = np.add.reduceat(gradients, self.starts, axis=1) / self.widths
-        found = gradients.copy()
-        found[:, places] -= mean[:, self.of[places]]
-        return found
+        mean[:, ~self.grouped] = 0.0
+        return gradients - mean[:, self.of]
 
     def switched(self, rows: FloatArray, places: IntArray) -> FloatArray:
         """(n, d) ``rows`` with the category that ``places`` (n,) belongs to at that level (two-valued: flipped)."""
