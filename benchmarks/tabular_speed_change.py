@@ -118,9 +118,9 @@ def main() -> None:
         tasks = [{**task, "options": {**options, **one}} for one in ({}, only_now)]
         rows.append({**task, **compared(earlier, now, tasks, arguments.repeats)})
         print("  ".join(f"{value!s:>15}" for value in rows[-1].values()), flush=True)
-    if arguments.keep:
-        command = "python benchmarks/tabular_speed_change.py CHECKOUT-OF-756defc7"
-        keep(Path(arguments.keep), rows, ["dataset", "explainer", "factuals"], command)
+        if arguments.keep:
+            command = "python benchmarks/tabular_speed_change.py CHECKOUT-OF-756defc7"
+            keep(Path(arguments.keep), rows, ["dataset", "explainer", "factuals"], command)
 
 
 def compared(earlier: Side, now: Side, tasks: Sequence[Mapping[str, Any]], repeats: int) -> dict[str, Any]:

@@ -232,7 +232,7 @@ def _column_lines(draft: _Draft) -> Iterator[str]:
         if name == draft.label:
             yield from _run_lines(run)
             run = []
-            yield _line(name, {"unit": draft.units.get(name, "")} if draft.units.get(name) else {}, "the classes")
+            yield _line(name, {"unit": draft.units[name]} if draft.units.get(name) else {}, "the classes")
             continue
         entry, why, is_quantity = _drafted(draft, name)
         if is_quantity and (not run or (_next(run[-1][0]) == name and run[-1][1] == entry)):
