@@ -19,6 +19,7 @@ import yaml
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.column_types import decimals_of, inferred_step
 from cfbench_tabular.constraint_mining import mine_constraints
+from cfbench_tabular.draft_remarks import on_levels, on_numbers, share_of_numbers, without_header
 from cfbench_tabular.file_format import (
     date_format_of,
     decimal_marks_of,
@@ -26,6 +27,7 @@ from cfbench_tabular.file_format import (
     encoding_of,
     marks_of,
     separator_of,
+    title_lines,
     unit_of,
 )
 from cfbench_tabular.reading import plain, read_bytes, read_sheet, without_units
@@ -78,7 +80,7 @@ def csv_document(
     label = class_column if class_column is not None else [*raw.names[:1], *named][-1]
     if len(raw.names) < 2:
         raise UserError(f"{path}: has only the column {label!r}; its separator must be one of , ; | or a tab")
-    draft = _Draft(plain(raw, schema), marks, label, units)
+    draft = _Draft(plain(raw, schema), marks, label, units, schema.header)
     return DRAFT.format(
         file=_yaml(str(path)),
         rows=len(raw.rows),
@@ -101,8 +103,14 @@ def _read(path: Path, encoding: str | None) -> tuple[Sheet, Schema, dict[str, st
     data = read_bytes(path)
     default = Schema()
     found = Schema(encoding=encoding or encoding_of(data))
-    found = replace(found, separator=separator_of(decoded(data, found.encoding, path)))
+    text = decoded(data, found.encoding, path)
+    separator = separator_of(text)
+    found = replace(found, separator=separator, skip_lines=title_lines(text, separator))
     sheet = read_sheet(path, found)
+    if without_header(sheet, default.missing_marks):
+        columns: dict[str, Any] = {f"column{place}": {} for place in range(1, len(sheet.names) + 1)}
+        found = replace(found, header=False, columns=columns)
+        sheet = read_sheet(path, found)
     marks = marks_of(sheet.columns, default.missing_marks)
     units = {name: unit_of(set(cells) - set(marks)) for name, cells in sheet.columns.items()}
     sheet = without_units(sheet, units)
@@ -111,6 +119,8 @@ def _read(path: Path, encoding: str | None) -> tuple[Sheet, Schema, dict[str, st
     schema = replace(found, missing_marks=marks, decimal=decimal, thousands=thousands, date_format=form)  # type: ignore[arg-type]
     reasons = {
         "encoding": "given" if encoding else "inferred from the bytes: not UTF-8",
+        "skip_lines": "inferred: a title stands before the names of the columns",
+        "header": "inferred: the first line looks like all others; name the columns as you like",
         "missing_marks": "the usual ones, and text that stands between numbers or dates",
         "decimal": "inferred: more columns are numbers with it",
         "thousands": "inferred: more columns are numbers with it",
@@ -128,13 +138,15 @@ def _read(path: Path, encoding: str | None) -> tuple[Sheet, Schema, dict[str, st
 class _Draft:
     """A table whose columns are being described.
 
-    ``marks`` are signs of missing values, ``label`` is the class column, ``units`` stood next to numbers.
+    ``marks`` are signs of missing values, ``label`` is the class column, ``units`` stood next to numbers; ``header``:
+    whether the first line names the columns.
     """
 
     sheet: Sheet
     marks: set[str]
     label: str
     units: Mapping[str, str]
+    header: bool
 
     @functools.cached_property
     def features(self) -> tuple[str, ...]:
@@ -159,7 +171,8 @@ class _Draft:
             return "always missing"
         if len(cells) < (1 - MOST_MISSING) * rows:
             return f"missing in {1 - len(cells) / rows:.0%} of the rows; give its type to use it"
-        return reason_to_drop(name, cells)
+        why = reason_to_drop(name, cells)
+        return why + (share_of_numbers(cells) if why.startswith("text") else "")
 
     @functools.cached_property
     def lacking(self) -> dict[str, list[int]]:
@@ -215,7 +228,12 @@ def _missing_line(draft: _Draft) -> str:
 def _column_lines(draft: _Draft) -> Iterator[str]:
     """A line for each column, or for several numbered columns x1, x2, ... of the same type."""
     run: list[tuple[str, Any, str]] = []
-    for name in draft.features:
+    for name in draft.features if draft.header else draft.sheet.names:
+        if name == draft.label:
+            yield from _run_lines(run)
+            run = []
+            yield _line(name, {"unit": draft.units[name]} if draft.units.get(name) else {}, "the classes")
+            continue
         entry, why, is_quantity = _drafted(draft, name)
         if is_quantity and (not run or (_next(run[-1][0]) == name and run[-1][1] == entry)):
             run.append((name, entry, why))
@@ -225,7 +243,7 @@ def _column_lines(draft: _Draft) -> Iterator[str]:
         if not is_quantity:
             yield _line(name, entry, why)
     yield from _run_lines(run)
-    if draft.units.get(draft.label):
+    if draft.header and draft.units.get(draft.label):
         entry = {"type": "numeric", "unit": draft.units[draft.label]}
         yield _line(draft.label, entry, "the class column, whose numbers have a unit")
 
@@ -241,7 +259,7 @@ def _drafted(draft: _Draft, name: str) -> tuple[Any, str, bool]:
         ascending = in_scale(levels)
         if ascending is not None:
             return {"type": "ordinal", "levels": ascending}, "a common scale, in ascending order", False
-        return levels, "", False
+        return levels, on_levels(levels, draft.sheet.columns[name], draft.marks), False
     if kind in ("date", "time"):
         return kind, f"{min(cells)} to {max(cells)}", True
     numbers = np.array([float(cell) for cell in cells])
@@ -249,6 +267,8 @@ def _drafted(draft: _Draft, name: str) -> tuple[Any, str, bool]:
     unit = draft.units.get(name, "")
     own = {"unit": unit} if unit else {}
     stated = f"; {unit} next to every number" if unit else ""
+    placeholder = on_numbers(numbers)
+    stated += f"; {placeholder}" if placeholder else ""
     if step is None:
         return _entry("numeric", own), f"{reach}; any number of decimals{stated}", True
     if step == 1:

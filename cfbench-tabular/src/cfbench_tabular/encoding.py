@@ -79,6 +79,28 @@ class Encoding:
         """The positions of the one-hot columns (three levels or more)."""
         return tuple(block for block in self.blocks if block.stop - block.start > 1)
 
+    @functools.cached_property
+    def _grouped(self) -> tuple[slice, ...]:
+        """The positions of the one-hot columns, adjacent ones together."""
+        found: list[slice] = []
+        for group in self.groups:
+            if found and found[-1].stop == group.start:
+                group = slice(found.pop().start, group.stop)
+            found.append(group)
+        return tuple(found)
+
+    @functools.cached_property
+    def _flags(self) -> IntArray:
+        """The positions of the unordered columns of two levels."""
+        return np.array(
+            [
+                block.start
+                for column, block in zip(self.columns, self.blocks, strict=True)
+                if not column.scalar and block.stop - block.start == 1
+            ],
+            dtype=np.int64,
+        )
+
     @property
     def width(self) -> int:
         """d, the length of an encoded row."""
@@ -252,13 +274,16 @@ class Encoding:
     def with_levels(self, vectors: FloatArray) -> FloatArray:
         """(N, d) the vectors with the largest level of each unordered category; numbers are unchanged."""
         nearest = vectors.copy()
-        for column, block in zip(self.columns, self.blocks, strict=True):
-            if column.scalar:
-                continue
-            if block.stop - block.start == 1:
-                nearest[:, block] = vectors[:, block] >= 0.5
-            else:
-                nearest[:, block] = np.eye(block.stop - block.start)[vectors[:, block].argmax(axis=1)]
+        flags = self._flags
+        nearest[:, flags] = vectors[:, flags] >= 0.5
+        if self.groups:
+            largest = np.empty((len(vectors), len(self.groups)), dtype=np.int64)
+            for place, block in enumerate(self.groups):
+                largest[:, place] = vectors[:, block].argmax(axis=1)
+                largest[:, place] += block.start
+            for adjacent in self._grouped:
+                nearest[:, adjacent] = 0.0
+            nearest[np.arange(len(vectors))[:, None], largest] = 1.0
         return nearest
 
     def typical(self, vectors: FloatArray) -> FloatArray:

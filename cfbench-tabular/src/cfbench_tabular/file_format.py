@@ -22,7 +22,10 @@ SAMPLE = 10_000
 """First bytes of a file that its encoding is detected from."""
 LINES = 50
 """First lines of a file that its separator is detected from."""
-DATE_FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y", "%d.%m.%y")
+DATE_FORMATS = (
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y"),
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
+)
 POSSIBLE_MARKS = (
     "-",
     "--",
@@ -144,6 +147,35 @@ def separator_of(text: str) -> str:
         return (count / len(sizes), size) if size > 1 else (0.0, 0)
 
     return max(SEPARATORS, key=fit)
+
+
+def without_lines(text: str, count: int) -> str:
+    """The text without its first lines."""
+    ends = [end.end() for end, _ in zip(re.finditer(r"\r\n|\n|\r", text), range(count), strict=False)]
+    if len(ends) < count:
+        return ""
+    return text[ends[-1] :] if ends else text
+
+
+def title_lines(text: str, separator: str) -> int:
+    """The number of lines before that with the names of the columns: a title, or ``sep=;``, of less than half as many
+    cells as most rows have."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    try:
+        read = [
+            (reader.line_num, len(row), sum(map(bool, map(str.strip, row))))
+            for _, row in zip(range(LINES), reader, strict=False)
+        ]
+    except csv.Error:
+        return 0
+    sizes = Counter(size for _, size, filled in read if filled)
+    size = sizes.most_common(1)[0][0] if sizes else 0
+    skipped = 0
+    for line, own, filled in read:
+        if filled and not ((own < size and 2 * filled <= size) or (filled == 1 and size > 2)):
+            return skipped
+        skipped = line if filled else skipped
+    return 0
 
 
 NUMBER_AND_TEXT = re.compile(

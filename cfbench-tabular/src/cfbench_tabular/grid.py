@@ -25,18 +25,22 @@ class Grid:
     def __init__(self, positions: IntArray, step: FloatArray, mean: FloatArray, scale: FloatArray) -> None:
         self.positions, self.step, self.mean, self.scale = positions, step, mean, scale
         self._power = np.array([10.0 ** decimals_of(float(one)) for one in step])
+        self._units = bool((step == 1.0).all())
 
     def __len__(self) -> int:
         return len(self.positions)
 
     def multiples(self, values: FloatArray) -> FloatArray:
         """(..., G) encoded values as multiples of their steps, with fractions."""
-        found: FloatArray = (values * self.scale + self.mean) / self.step
+        found: FloatArray = values * self.scale
+        found += self.mean
+        if not self._units:
+            found /= self.step
         return found
 
     def at(self, multiples: FloatArray) -> FloatArray:
         """(..., G) the encoded values of whole multiples (..., G)."""
-        raw = np.rint(multiples * self.step * self._power) / self._power
+        raw = multiples if self._units else np.rint(multiples * self.step * self._power) / self._power
         found: FloatArray = (raw - self.mean) / self.scale
         return found
 
@@ -85,6 +89,10 @@ class Limits:
         """
         if not len(self.grid) or len(points) == 0:
             return points
+        return self._snap(points.copy(), of)
+
+    def _snap(self, points: FloatArray, of: slice | IntArray | BoolArray | None) -> FloatArray:
+        """The points themselves, with their numbers snapped."""
         of = slice(None) if of is None else of
         first, last = self._first[of], self._last[of]
         if points.ndim == 3:
@@ -96,13 +104,12 @@ class Limits:
             own = self._own[of] if points.ndim == 2 else self._own[of][:, None]
             nearer = (np.abs(given - own) <= np.abs(given - values)) | ((first > last) & ~np.isnan(given))
             values = np.where(nearer, own, values)
-        found = points.copy()
-        found[..., self.grid.positions] = values
-        return found
+        points[..., self.grid.positions] = values
+        return points
 
     def projected(self, points: FloatArray, of: slice | IntArray | BoolArray | None = None) -> FloatArray:
         """The rows nearest to the points (b, d) or (b, n, d): levels of categories, and numbers at their steps."""
         if self._with_levels is None:
             return self.snapped(points, of)
         rows = self._with_levels(points.reshape(-1, points.shape[-1])).reshape(points.shape)
-        return self.snapped(rows, of)
+        return self._snap(rows, of) if len(self.grid) and len(points) else rows

@@ -13,7 +13,7 @@ import numpy as np
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, unpacked
 from cfbench_tabular.column_types import inferred_step, nearest_multiple, off_step
-from cfbench_tabular.file_format import decoded, plain_columns, separator_of, without_unit
+from cfbench_tabular.file_format import decoded, plain_columns, separator_of, without_lines, without_unit
 from cfbench_tabular.missing_values import without_missing
 from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
 from cfbench_tabular.sheet import Sheet, in_order, number_or_nan, numbers
@@ -32,12 +32,12 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
     Raises:
         UserError: if it cannot be read, is empty, or has rows of unequal length.
     """
-    text = decoded(read_bytes(path), schema.encoding, path)
+    text = without_lines(decoded(read_bytes(path), schema.encoding, path), schema.skip_lines)
     separator = schema.separator or separator_of(text)
     rows: list[list[str]] = []
     lines: list[int] = []
     if separator == WHITESPACE:
-        for number, content in enumerate(text.splitlines(), 1):
+        for number, content in enumerate(text.splitlines(), 1 + schema.skip_lines):
             if content.strip():
                 rows.append(content.split())
                 lines.append(number)
@@ -47,9 +47,10 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
             for row in reader:
                 if row and any(cell.strip() for cell in row):
                     rows.append([_one_line(cell.strip()) for cell in row])
-                    lines.append(reader.line_num)
+                    lines.append(reader.line_num + schema.skip_lines)
         except csv.Error as error:
-            raise UserError(f"{path}:{reader.line_num}: cannot be read: {error}") from None
+            line = reader.line_num + schema.skip_lines
+            raise UserError(f"{path}:{line}: cannot be read: {error}") from None
     if schema.header and rows:
         names, rows, lines = tuple(rows[0]), rows[1:], lines[1:]
     else:
@@ -58,17 +59,48 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
         raise UserError(f"{path}: has no rows")
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(names):
-            raise UserError(
-                f"{path}:{line}: has {len(row)} values for {len(names)} columns (separator {separator!r})"
-            )
-    duplicates = (
-        sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    )
-    if duplicates:
-        raise UserError(f"{path}: two columns are called {duplicates[0]!r}")
+            raise UserError(f"{path}:{line}: {_wrong_length(row, names)} (separator {separator!r})")
+    if schema.header:
+        names, rows = _without_unnamed(names, rows)
+    _check_names(path, names)
     for name in names:
         check_identifier(name, f"{path}: the name of a column")
     return plain(Sheet(names, rows, [f"{path}:{line}" for line in lines]), schema)
+
+
+def _wrong_length(row: Sequence[str], names: Sequence[str]) -> str:
+    """What a row of too few or too many values lacks or has too much."""
+    counts = f"has {len(row)} values for {len(names)} columns"
+    if len(row) < len(names):
+        more = len(names) - len(row) - 1
+        return f"{counts}: none for {names[len(row)]!r}" + (f" and {more} more" if more else "")
+    counts += f": {row[len(names)]!r} is beyond the last column, {names[-1]!r}"
+    if 2 * len(names) <= len(row):
+        counts += ". If the columns are named farther below, set skip_lines"
+    return counts
+
+
+def _without_unnamed(
+    names: tuple[str, ...], rows: list[list[str]]
+) -> tuple[tuple[str, ...], list[list[str]]]:
+    """The columns but for empty ones without a name, which separators at the end of each line make; one may remain."""
+    unnamed = {place for place, name in enumerate(names) if not name}
+    if len(unnamed) < 2:
+        return names, rows
+    filled = {place for place in unnamed if any(row[place] for row in rows)}
+    places = [place for place, name in enumerate(names) if name or place in filled]
+    return tuple(names[place] for place in places), [[row[place] for place in places] for row in rows]
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    if len(set(names)) == len(names):
+        return
+    name = min(name for name in names if names.count(name) > 1)
+    places = [f"{place}" for place, one in enumerate(names, 1) if one == name]
+    which = f"columns {', '.join(places[:-1])} and {places[-1]}"
+    if not name:
+        raise UserError(f"{path}: {which} have values but no name: name them, or remove them")
+    raise UserError(f"{path}: two columns are called {name!r} ({which}): rename one of them")
 
 
 def _one_line(cell: str) -> str:

@@ -30,7 +30,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from cfbench_core.config import Help
+from cfbench_core.config import Help, Range
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.column_types import Format, number_of
 from cfbench_tabular.constraints import Constraint
@@ -73,6 +73,9 @@ class Schema:
     constraints: Annotated[tuple[Constraint, ...], Help("between numeric columns")] = ()
     separator: Annotated[str | None, Help("one character, or whitespace; none: detected")] = None
     header: Annotated[bool, Help("whether the first line names the columns; else 'columns' does")] = True
+    skip_lines: Annotated[
+        int, Range(minimum=0), Help("lines before that with the names of the columns, such as a title")
+    ] = 0
     missing: Annotated[
         Literal["error", "drop", "median", "mode", "model"],
         Help(

@@ -32,6 +32,8 @@ SCALES = (
 """Common scales, ascending."""
 MOST_LEVELS = 50
 """A text column with more levels is dropped if most of its values occur in one row only."""
+MANY_ROWS = 50
+"""From so many rows on, consecutive numbers are a row number, whatever the name of the column."""
 MOST_DRAFTED_LEVELS = 200
 """A text column with more levels is dropped in any case: each level is a position of the encoded row."""
 
@@ -82,6 +84,8 @@ def reason_to_drop(name: str, cells: Sequence[str]) -> str:
         r"(?i)|(.*[_ -])?(id|uuid|guid|no|nr|number|key|index|row)|unnamed.*", name.strip()
     ):
         return "distinct in every row: probably a row identifier"
+    if all_differ and len(cells) >= MANY_ROWS and _counts(cells):
+        return f"{cells[0]}, {cells[1]}, ... in the order of the rows: a row number"
     if (
         kind_of(cells) == "categorical"
         and not all(is_number(cell) for cell in distinct)
@@ -91,6 +95,14 @@ def reason_to_drop(name: str, cells: Sequence[str]) -> str:
         hint = "; if these are dates, set date_format" if dates else ""
         return f"text with {len(distinct):,} distinct values in {len(cells):,} rows{hint}"
     return ""
+
+
+def _counts(cells: Sequence[str]) -> bool:
+    """Whether the cells are consecutive whole numbers."""
+    if not cells[0].isdecimal():
+        return False
+    first = int(cells[0])
+    return all(cell.isdecimal() and int(cell) == place for place, cell in enumerate(cells, first))
 
 
 def is_number(cell: str) -> bool:

@@ -131,12 +131,16 @@ class MLP:
         np.maximum(hidden, 0.0, out=hidden)
         (zero, one), (zero_bias, one_bias) = self.weights["W2"].T, self.weights["b2"]
         log_odds = hidden @ (one - zero) + (one_bias - zero_bias)
-        return np.stack([expit(-log_odds), expit(log_odds)], axis=1)
+        found = np.empty((len(vectors), 2))
+        found[:, 0], found[:, 1] = expit(-log_odds), expit(log_odds)
+        return found
 
     def log_odds_gradient(self, vectors: FloatArray) -> FloatArray:
-        active = vectors @ self.weights["W1"] + self.weights["b1"] > 0
+        hidden = vectors @ self.weights["W1"]
+        hidden += self.weights["b1"]
         outgoing = self.weights["W2"][:, 1] - self.weights["W2"][:, 0]
-        gradient: FloatArray = (active * outgoing) @ self.weights["W1"].T
+        np.multiply(hidden > 0, outgoing, out=hidden)
+        gradient: FloatArray = hidden @ self.weights["W1"].T
         return gradient
 
     def layers(self) -> Sequence[tuple[FloatArray, FloatArray]]:

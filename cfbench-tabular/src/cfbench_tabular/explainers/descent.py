@@ -81,7 +81,8 @@ def over_flats(gradients: FloatArray, last: FloatArray) -> FloatArray:
 
 def signs(differences: FloatArray) -> FloatArray:
     """-1, 0 or 1; differences of the size of rounding errors count as 0, so that they do not determine a direction."""
-    found: FloatArray = np.sign(np.where(np.abs(differences) < 1e-12, 0.0, differences))
+    found: FloatArray = np.sign(differences)
+    found[np.abs(differences) < 1e-12] = 0.0
     return found
 
 
@@ -217,13 +218,11 @@ class Columns:
 
         Only differences within a category matter, and Adam, which normalises the length of steps, would lose them.
         """
-        places = self.places["grouped"]
-        if len(places) == 0:
+        if not self.grouped.any():
             return gradients
         mean = np.add.reduceat(gradients, self.starts, axis=1) / self.widths
-        found = gradients.copy()
-        found[:, places] -= mean[:, self.of[places]]
-        return found
+        mean[:, ~self.grouped] = 0.0
+        return gradients - mean[:, self.of]
 
     def switched(self, rows: FloatArray, places: IntArray) -> FloatArray:
         """(n, d) ``rows`` with the category that ``places`` (n,) belongs to at that level (two-valued: flipped)."""

@@ -224,6 +224,8 @@ class Space:
     def _written(self, points: FloatArray, left: IntArray, share: FloatArray) -> FloatArray:
         found = np.zeros((len(points), self.width))
         found[:, self.number_positions] = points[:, self.numbers]
+        if len(self.categories) == 0:
+            return found
         every = np.arange(len(points))[:, None]
         for level, part in ((left, 1.0 - share), (left + 1, share)):
             found[every, self.positions[self.each, level]] += part * self.values[self.each, level]

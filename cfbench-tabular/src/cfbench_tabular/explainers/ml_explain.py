@@ -144,25 +144,33 @@ class _Search:
         found_rows, nearest, steps = np.full_like(self.factuals, np.nan), np.full(n, np.inf), np.zeros(n)
         active, points, rows = np.arange(n), self.factuals.copy(), self.factuals
         weight, length, since = np.ones(n), np.full(n, self.config.learning_rate), np.full(n, -1)
-        slopes = np.zeros_like(points)
+        factuals, classes, low, high = self.factuals, self.classes, self.limits.low, self.limits.high
+        slopes = away = np.zeros_like(points)
         margin = margins(self.model, rows, self.classes)
         for step in range(1, self.config.iterations + 1):
-            slopes = self._slopes(rows, slopes, active)
-            points = self._stepped(points, slopes, margin, weight, length, active)
+            slopes = self._slopes(rows, slopes, classes)
+            points = np.clip(self._stepped(points, away, slopes, margin, weight, length), low, high)
             rows = self._rows(points, active)
-            margin = margins(self.model, rows, self.classes[active])
+            margin = margins(self.model, rows, classes)
+            away = rows - factuals
             turned = margin > CLEAR_MARGIN
-            away = self._distance(rows, active)
-            better = turned & (away < nearest[active])
-            found_rows[active[better]], nearest[active[better]] = rows[better], away[better]
+            distance = self._distance(away)
+            better = turned & (distance < nearest[active])
+            if better.any():
+                found_rows[active[better]], nearest[active[better]] = rows[better], distance[better]
+            if rows is not points:
+                away = points - factuals
             steps[active] = step
             weight = np.where(turned, weight / 2, weight * 2)
             since = np.where(turned | (since >= 0), since + 1, since)
             length = np.where(since >= 0, length * 0.9, length)
             going = since < self.config.refinement
             if not going.all():
-                active, points, rows, slopes = active[going], points[going], rows[going], slopes[going]
+                active, points, rows, slopes, away = (
+                    one[going] for one in (active, points, rows, slopes, away)
+                )
                 margin, weight, length, since = margin[going], weight[going], length[going], since[going]
+                factuals, classes, low, high = factuals[going], classes[going], low[going], high[going]
             if len(active) == 0:
                 break
         return self.pulled_back(found_rows), steps
@@ -171,8 +179,8 @@ class _Search:
         """The rows that are tested, of any points."""
         return self.limits.projected(points, active) if self.config.one_hot == "project" else points
 
-    def _slopes(self, rows: FloatArray, last: FloatArray, active: IntArray) -> FloatArray:
-        found = margin_gradients(self.model, rows, self.classes[active])
+    def _slopes(self, rows: FloatArray, last: FloatArray, classes: IntArray) -> FloatArray:
+        found = margin_gradients(self.model, rows, classes)
         if self.projecting:
             found = self.columns.centred(found)
         return over_flats(found, last)
@@ -180,22 +188,26 @@ class _Search:
     def _stepped(
         self,
         points: FloatArray,
+        away: FloatArray,
         slopes: FloatArray,
         margin: FloatArray,
         weight: FloatArray,
         length: FloatArray,
-        active: IntArray,
     ) -> FloatArray:
-        """The points after one step: the gradient of the loss is -P(class of the factual) times the slopes."""
-        own = 1 / (1 + np.exp(np.minimum(margin, 700.0)))
-        away = points - self.factuals[active]
-        gradient = 2 * self.config.l2 * away + self.config.l1 * signs(away) - (weight * own)[:, None] * slopes
-        norms = np.linalg.norm(gradient, axis=1)
-        moved = points - (length / np.where(norms > FLAT, norms, np.inf))[:, None] * gradient
-        return np.clip(moved, self.limits.low[active], self.limits.high[active])
+        """The points after one step, which are ``away`` from the factuals before it.
 
-    def _distance(self, rows: FloatArray, active: IntArray) -> FloatArray:
-        away = rows - self.factuals[active]
+        The gradient of the loss is -P(class of the factual) times the slopes.
+        """
+        own = 1 / (1 + np.exp(np.minimum(margin, 700.0)))
+        gradient = 2 * self.config.l2 * away
+        gradient += self.config.l1 * signs(away)
+        gradient -= (weight * own)[:, None] * slopes
+        norms = np.sqrt((gradient * gradient).sum(axis=1))
+        gradient *= (length / np.where(norms > FLAT, norms, np.inf))[:, None]
+        moved: FloatArray = points - gradient
+        return moved
+
+    def _distance(self, away: FloatArray) -> FloatArray:
         found: FloatArray = self.config.l2 * (away**2).sum(axis=1) + self.config.l1 * np.abs(away).sum(axis=1)
         return found
 

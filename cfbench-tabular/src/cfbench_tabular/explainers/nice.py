@@ -91,10 +91,12 @@ class NICE:
         heom = _HEOM(encoding, self.config.scale)
         for label in (0, 1):
             members = np.flatnonzero(factuals.classes == label)
-            enemies = context.background[classes != label]
-            donors = enemies[self._right(context, classes, label)]
+            donors = context.background[self._donors(context, classes, label)]
             if len(members) == 0 or len(donors) == 0:
                 continue
+            enemies = donors
+            if self.config.reward == "plausibility":
+                enemies = context.background[classes != label]
             step = max(1, NUMBERS // len(donors))
             for start in range(0, len(members), step):
                 block = members[start : start + step]
@@ -114,13 +116,13 @@ class NICE:
                             break
         return sets.results()
 
-    def _right(self, context: Context, classes: IntArray, label: int) -> BoolArray:
-        """Which of the enemies of class ``label`` are classified correctly; all, if none is."""
+    def _donors(self, context: Context, classes: IntArray, label: int) -> BoolArray:
+        """(n,) the enemies of class ``label`` that are classified correctly; all enemies, if none is."""
         enemy = classes != label
         if not self.config.right or context.labels is None:
-            return np.ones(enemy.sum(), dtype=np.bool_)
-        right = (context.labels == classes)[enemy]
-        return right if right.any() else np.ones_like(right)
+            return enemy
+        right: BoolArray = enemy & (context.labels == classes)
+        return right if right.any() else enemy
 
     def _copy(
         self,

@@ -105,6 +105,11 @@ class _Search:
     open: list[tuple[float, int, Columns]] = field(default_factory=list)
     seen: set[Columns] = field(default_factory=set)
     solutions: list[Columns] = field(default_factory=list)
+    replaceable: list[int] = field(init=False)
+    """The columns whose replacement changes something."""
+
+    def __post_init__(self) -> None:
+        self.replaceable = np.flatnonzero(self.costs).tolist()
 
     def solved(self, columns: Columns) -> bool:
         """Whether the set contains a solution."""
@@ -164,8 +169,11 @@ class SEDC:
 
         places: (B,) of the factuals in ``sets``.
         """
-        searches = [_Search(i, place, *tried.start(i)) for i, place in enumerate(places.tolist())]
-        candidates = {s.factual: [frozenset([int(j)]) for j in np.flatnonzero(s.costs)] for s in searches}
+        searches = [
+            _Search(i, place, costs, baseline)
+            for i, (place, costs, baseline) in enumerate(zip(places.tolist(), *tried.start(), strict=True))
+        ]
+        candidates = {s.factual: [frozenset([j]) for j in s.replaceable] for s in searches}
         active = searches
         for _ in range(self.config.iterations):
             self._try(tried, active, candidates, sets)
@@ -186,7 +194,7 @@ class SEDC:
         sets.add(search.place, tried.replaced(np.array([search.factual]), [reduced])[0])
 
     def _of_all_columns(self, tried: _Replacement, search: _Search) -> Columns | None:
-        columns = frozenset(np.flatnonzero(search.costs).tolist())
+        columns = frozenset(search.replaceable)
         if len(columns) > (self.config.max_features or len(search.costs)):
             return None
         return self._explaining(tried, search, [columns])
@@ -202,6 +210,7 @@ class SEDC:
         sets = [columns for search in active for columns in candidates[search.factual]]
         factuals = np.array([s.factual for s in active for _ in candidates[s.factual]], dtype=np.int64)
         gains, explains = tried.query(factuals, sets)
+        explained = explains.tolist()
         start = 0
         for search in active:
             stop = start + len(candidates[search.factual])
@@ -209,7 +218,7 @@ class SEDC:
                 search.seen.add(columns)
                 merit = self._merit(search, columns, gain - search.baseline)
                 heapq.heappush(search.open, (-merit, len(search.seen), columns))
-            good = (np.flatnonzero(explains[start:stop]) + start).tolist()
+            good = [i for i in range(start, stop) if explained[i]]
             while good and not found.full(search.place):
                 best = self._best(search, [sets[i] for i in good], gains[good])
                 self._add(tried, search, best, found)
@@ -222,7 +231,7 @@ class SEDC:
             _, _, columns = heapq.heappop(search.open)
         if len(columns) == (self.config.max_features or len(search.costs)) or search.solved(columns):
             return []
-        wider = (columns | {int(j)} for j in np.flatnonzero(search.costs) if j not in columns)
+        wider = (columns | {j} for j in search.replaceable if j not in columns)
         return [
             candidate for candidate in wider if candidate not in search.seen and not search.solved(candidate)
         ]
@@ -270,12 +279,13 @@ class _Replacement:
         allowed, rows = encoding.allowed(factuals.vectors), factuals.vectors
         self.typical = allowed_only(encoding, *allowed, rows, replacements)
 
-    def start(self, factual: int) -> tuple[FloatArray, float]:
-        """(M,) the cost of replacing each column, 0 where it changes nothing; P(other class) before."""
-        squares = (self.factuals.vectors[factual] - self.typical[factual]) ** 2
-        costs = np.sqrt(np.bincount(self.column_of_place, squares, minlength=len(self.blocks)))
-        gains, _ = self.query(np.array([factual]), [frozenset()])
-        return costs, float(gains[0])
+    def start(self) -> tuple[FloatArray, list[float]]:
+        """(B, M) the cost of replacing each column, 0 where it changes nothing; P(other class) before."""
+        squares = (self.factuals.vectors - self.typical) ** 2
+        costs = np.sqrt(np.add.reduceat(squares, [block.start for block in self.blocks], axis=1))
+        everyone = np.arange(len(self.factuals))
+        gains, _ = self._judged(self.factuals.vectors, everyone)
+        return costs, gains.tolist()
 
     def replaced(self, factuals: IntArray, sets: list[Columns]) -> FloatArray:
         """(S, d) factual s with the columns of set s replaced."""
@@ -288,9 +298,13 @@ class _Replacement:
 
     def query(self, factuals: IntArray, sets: list[Columns]) -> tuple[FloatArray, BoolArray]:
         """(S,) the probability of the other class of factual s, and whether it is the predicted one."""
-        found = probabilities(self.model, self.replaced(factuals, sets))
+        return self._judged(self.replaced(factuals, sets), factuals)
+
+    def _judged(self, rows: FloatArray, factuals: IntArray) -> tuple[FloatArray, BoolArray]:
+        """The same of rows (S, d)."""
+        found = probabilities(self.model, rows)
         classes = self.factuals.classes[factuals]
-        other = found[np.arange(len(sets)), 1 - classes]
+        other = found[np.arange(len(rows)), 1 - classes]
         return other, (found[:, 1] > found[:, 0]) != (classes == 1)
 
 

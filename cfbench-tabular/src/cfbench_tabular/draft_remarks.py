@@ -1,0 +1,67 @@
+"""Remarks on the columns of a CSV file, for the comments of ``cfbench init --csv``: what a reader should check."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from cfbench_tabular.schema_inference import is_number
+from cfbench_tabular.sheet import Sheet, in_order
+
+PLACEHOLDERS = (-99.0, -999.0, -9999.0, 999.0, 9999.0, 99999.0)
+"""Numbers that people write for a missing value."""
+
+
+def on_levels(levels: Sequence[str], cells: Sequence[str], marks: Iterable[str]) -> str:
+    """Of a category: levels that differ in case only, and a word in ``cells`` that counts as missing."""
+    remarks = []
+    by_lower: dict[str, str] = {}
+    for level in levels:
+        other = by_lower.setdefault(level.lower(), level)
+        if other != level:
+            remarks.append(
+                f"{other!r} and {level!r} differ in case only: correct the file if they mean the same"
+            )
+            break
+    words = Counter(cell for cell in cells if cell in set(marks) and any(map(str.isalpha, cell)))
+    if words:
+        word, count = words.most_common(1)[0]
+        remarks.append(f"{word!r} in {count:,} rows counts as missing; list it if it is a level")
+    return "; ".join(remarks)
+
+
+def on_numbers(numbers: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
+    """Of numbers (n,): a placeholder for missing values, which is farther from the others than they are apart."""
+    distinct = np.unique(numbers)
+    if len(distinct) < 3:
+        return ""
+    for own, rest in ((distinct[0], distinct[1:]), (distinct[-1], distinct[:-1])):
+        count = int((numbers == own).sum())
+        far = np.abs(rest - own).min() > rest[-1] - rest[0]
+        if own in PLACEHOLDERS and count > 1 and far:
+            return f"{own:g} in {count:,} rows: if it means a missing value, add it to missing_marks"
+    return ""
+
+
+def without_header(sheet: Sheet, marks: Iterable[str]) -> bool:
+    """Whether the names of the columns are rather the first row: each could be a cell of its column, and one is a number."""
+    if not any(is_number(name) for name in sheet.names):
+        return False
+    missing = set(marks)
+    for name, cells in sheet.columns.items():
+        distinct = set(cells) - missing
+        numeric = bool(distinct) and all(is_number(cell) for cell in distinct)
+        if not (is_number(name) if numeric else name in distinct or name in missing):
+            return False
+    return True
+
+
+def share_of_numbers(cells: Sequence[str]) -> str:
+    """Of text that is partly numbers: the share, and a text that is none; "" where few are numbers."""
+    strange = [cell for cell in cells if not is_number(cell)]
+    share = 1 - len(strange) / len(cells)
+    if not strange or share < 0.3:
+        return ""
+    return f"; {share:.0%} are numbers, {in_order(set(strange))[0]!r} is not: correct it to use the column"
