@@ -222,7 +222,8 @@ class Columns:
             return gradients
         mean = np.add.reduceat(gradients, self.starts, axis=1) / self.widths
         mean[:, ~self.grouped] = 0.0
-        return gradients - mean[:, self.of]
+        found: FloatArray = gradients - mean[:, self.of]
+        return found
 
     def switched(self, rows: FloatArray, places: IntArray) -> FloatArray:
         """(n, d) ``rows`` with the category that ``places`` (n,) belongs to at that level (two-valued: flipped)."""

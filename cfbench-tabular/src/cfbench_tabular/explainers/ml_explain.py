@@ -166,9 +166,8 @@ class _Search:
             length = np.where(since >= 0, length * 0.9, length)
             going = since < self.config.refinement
             if not going.all():
-                active, points, rows, slopes, away = (
-                    one[going] for one in (active, points, rows, slopes, away)
-                )
+                active, points, rows = active[going], points[going], rows[going]
+                slopes, away = slopes[going], away[going]
                 margin, weight, length, since = margin[going], weight[going], length[going], since[going]
                 factuals, classes, low, high = factuals[going], classes[going], low[going], high[going]
             if len(active) == 0:

@@ -118,7 +118,7 @@ class NICE:
 
     def _donors(self, context: Context, classes: IntArray, label: int) -> BoolArray:
         """(n,) the enemies of class ``label`` that are classified correctly; all enemies, if none is."""
-        enemy = classes != label
+        enemy: BoolArray = classes != label
         if not self.config.right or context.labels is None:
             return enemy
         right: BoolArray = enemy & (context.labels == classes)
