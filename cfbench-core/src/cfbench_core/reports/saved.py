@@ -74,7 +74,8 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(inner) for key, inner in value.items()}
     if not dataclasses.is_dataclass(value):
         raise TypeError(f"{type(value).__name__} is not stored in {FILE}")
-    return {name: _plain(getattr(value, name)) for name in _fields_of(type(value))}
+    kind: Any = type(value)
+    return {name: _plain(getattr(value, name)) for name in _fields_of(kind)}
 
 
 @functools.cache
