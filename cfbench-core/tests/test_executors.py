@@ -179,11 +179,11 @@ def test_inline_is_left_by_the_keyboard(make: MAKE) -> None:
 def test_a_work_that_never_ends_times_out_and_the_others_complete(make: MAKE) -> None:
     tasks = [task("sleeps", {"seconds": 60}), task("answer"), task("silent")]
     begin = time.monotonic()
-    outcomes, _ = finish(make(ProcessExecutor, seconds=0.5), tasks)
-    assert time.monotonic() - begin < 10
+    outcomes, _ = finish(make(ProcessExecutor, seconds=1.5), tasks)
+    assert time.monotonic() - begin < 40
     assert outcomes["sleeps"].status == "timeout"
-    assert re.fullmatch(r"ended after 0\.[56] s \(limits\.seconds: 0\.5\)", outcomes["sleeps"].reason)
-    assert outcomes["sleeps"].elapsed_seconds == pytest.approx(0.5, abs=0.3)
+    assert re.fullmatch(r"ended after \d\.\d s \(limits\.seconds: 1\.5\)", outcomes["sleeps"].reason)
+    assert 1.5 <= outcomes["sleeps"].elapsed_seconds < 10
     assert outcomes["sleeps"].peak_memory_bytes > 1e6
     assert (outcomes["answer"].status, outcomes["silent"].status) == ("ok", "ok")
 
@@ -208,10 +208,10 @@ def test_starting_a_worker_and_importing_do_not_count_against_the_deadline(
     make: MAKE, tmp_path: Path
 ) -> None:
     (tmp_path / "slow_to_import.py").write_text(
-        "import time\ntime.sleep(0.8)\ndef stage(task):\n    return {'imported': True}\n"
+        "import time\ntime.sleep(2.5)\ndef stage(task):\n    return {'imported': True}\n"
     )
     slow = Task(**{**vars(task("answer")), "target": "slow_to_import:stage"})
-    outcomes, _ = finish(make(ProcessExecutor, seconds=0.3, search_path=[str(tmp_path)]), [slow])
+    outcomes, _ = finish(make(ProcessExecutor, seconds=1.5, search_path=[str(tmp_path)]), [slow])
     assert outcomes["answer"].summary == {"imported": True}
 
 

@@ -179,9 +179,9 @@ def test_a_call_that_is_wrong_is_exit_code_2(
 
 def test_a_time_limit_shows_how_many_trials_are_complete(toy: Path, cfbench: Command) -> None:
     slow = ["--set", "models=[{name: times, pause: 0.2}]"]
-    done = cfbench("tune", "study.yaml", *slow, "--component", "times", "--trials", "90", "--timeout", "0.3")
+    done = cfbench("tune", "study.yaml", *slow, "--component", "times", "--trials", "90", "--timeout", "2")
     assert done.code == 0
-    assert re.match(r"time limit reached after \d of 90 trials; the same command resumes\n", done.out)
+    assert re.match(r"time limit reached after \d+ of 90 trials; the same command resumes\n", done.out)
 
 
 @pytest.mark.parametrize("duration", ["0", "0s", "0.0m", "0 h"])

@@ -108,7 +108,7 @@ def test_fresh_computes_again(registry: Registry, tmp_path: Path) -> None:
     ("misbehave", "status", "said"),
     [
         ("raise", "failed", "ValueError: seven is not for me"),
-        ("hang", "timeout", "1"),
+        ("hang", "timeout", "4"),
         ("eat", "out_of_memory", "0.4"),
         ("die", "failed", "signal 9"),
         ("exit", "failed", "3"),
@@ -122,7 +122,7 @@ def test_a_failure_costs_its_own_units_only(
         tmp_path / "run",
         executor="process",
         workers=2,
-        limits={"seconds": 1.5, "memory_gb": 0.4},
+        limits={"seconds": 4.0, "memory_gb": 0.4},
         explainers=["digits", {"name": "digits", "label": "bad", "misbehave": misbehave}],
     )
     assert statuses(done) == {"digits": "ok", "bad": "partial"}
@@ -149,7 +149,7 @@ def test_a_failure_costs_its_own_units_only(
 def test_what_failed_is_tried_again_and_the_rest_is_not(registry: Registry, tmp_path: Path) -> None:
     flag = tmp_path / "exists"
     bad = [{"name": "digits", "misbehave": f"wait:{flag}"}]
-    limited = {"executor": "process", "workers": 1, "limits": {"seconds": 1.0}}
+    limited = {"executor": "process", "workers": 1, "limits": {"seconds": 4.0}}
     assert statuses(run(registry, tmp_path / "run", explainers=bad, **limited)) == {"digits": "partial"}
     flag.touch()
     done = run(registry, tmp_path / "run", explainers=bad, **limited)
