@@ -156,12 +156,16 @@ def test_rules_read_the_synthetic_reviews_right():
     assert row["texts"] == 100 and row["precision"] == row["recall"] == 1
 
 
-def test_the_second_pass_is_measured_like_an_extractor(tmp_path):
+def test_later_passes_are_measured_like_extractors(tmp_path):
     second = {**ROW, "pass": 2, "labels": [LABELS[0], [18, 33, "playability", "negative"]]}
-    found = load_set(str(written(tmp_path, ROW, second)), DataAccess(), "musical-instruments")
+    third = {**ROW, "pass": 3, "labels": [LABELS[0]]}
+    found = load_set(str(written(tmp_path, ROW, second, third)), DataAccess(), "musical-instruments")
     rows = measured(found, {"rules": Rules(Config())}, "all")
-    (agreement,) = [row for row in rows if row["extractor"] == AGREEMENT]
-    assert (agreement["right"], agreement["topic"], agreement["precision"]) == (1, 1, 0.5)
+    agreement = {row["extractor"]: row for row in rows if row["extractor"] != "rules"}
+    assert list(agreement) == [AGREEMENT.format(2), AGREEMENT.format(3)]
+    assert (agreement["pass 2"]["right"], agreement["pass 2"]["topic"]) == (1, 1)
+    assert (agreement["pass 2"]["precision"], agreement["pass 3"]["precision"]) == (0.5, 1.0)
+    assert agreement["pass 3"]["recall"] == 1 / len(ROW["labels"])
 
 
 def test_the_command_writes_a_row_for_each_extractor_and_names_no_text(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Precision and recall of an extractor on labelled triplets, and the agreement of two passes of annotation."""
+"""Precision and recall of an extractor on labelled triplets, and the agreement of passes of annotation."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from cfbench_text.statement_extraction import extract_distinct
 if TYPE_CHECKING:
     import pandas as pd
 
-AGREEMENT = "second pass"
-"""Stands for the extractor in rows that compare the second pass of annotation with the first."""
+AGREEMENT = "pass {}"
+"""Stands for the extractor in rows that compare a later pass of annotation with the first."""
 
 
 def in_half(texts: Sequence[LabelledText], half: Half) -> list[LabelledText]:
@@ -42,11 +42,12 @@ def measured(found: LabelledSet, extractors: dict[str, Extractor], half: Half) -
                     counts.update(outcomes(result.triplets, one.passes[number]))
                     labels += len(one.passes[number])
             rows.append(_row(found.name, name, half, number, texts, counts, labels))
-    if {1, 2} <= set(passes):
-        both = [one for one in texts if {1, 2} <= set(one.passes)]
-        counts = Counter(one for text in both for one in outcomes(text.passes[2], text.passes[1]))
-        labels = sum(len(text.passes[1]) for text in both)
-        rows.append(_row(found.name, AGREEMENT, half, 1, both, counts, labels))
+    for number in passes:
+        both = [one for one in texts if number > 1 and {1, number} <= set(one.passes)]
+        if both:
+            counts = Counter(one for text in both for one in outcomes(text.passes[number], text.passes[1]))
+            labels = sum(len(text.passes[1]) for text in both)
+            rows.append(_row(found.name, AGREEMENT.format(number), half, 1, both, counts, labels))
     return rows
 
 
