@@ -16,7 +16,7 @@ from cfbench_core import run
 from cfbench_core.run_directory import Run
 from cfbench_recsys.analysis.measured_means import measure, split_label
 from cfbench_recsys.analysis.published_cfexprec import EXPLAINERS
-from cfbench_recsys.analysis.reproduction import COLUMNS, PAPERS, Config, Reproduction
+from cfbench_recsys.analysis.reproduction import COLUMNS, PAPERS, Config, Reproduction, _decided
 
 USERS = 30
 reproduction = Reproduction(Config())
@@ -42,6 +42,17 @@ def numbers(table: pd.DataFrame, item: str) -> pd.DataFrame:
 
 def test_a_paper_of_the_configuration_is_one_of_the_registry() -> None:
     assert set(get_args(get_args(get_type_hints(Config, include_extras=True)["paper"])[0])) == set(PAPERS)
+
+
+def test_sizes_alone_have_verdicts() -> None:
+    """Those of table 2, for a run whose means are of no table; they have no interval."""
+    size = {"item": "table-2", "explainer": "", "deviation": 0.0, "reason": ""}
+    found = _decided(
+        pd.DataFrame(
+            [{**size, "ours": 6037.0, "printed": 6037.0}, {**size, "ours": 6040.0, "printed": 6037.0}]
+        )
+    )
+    assert found["verdict"].tolist() == ["confirmed", "refuted"]
 
 
 def test_numbers_are_confirmed_refuted_or_undecided(write: Any, make_cell: Any) -> None:

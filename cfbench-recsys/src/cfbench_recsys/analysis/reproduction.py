@@ -244,7 +244,8 @@ def _attempted(rows: pd.DataFrame) -> bool:
 
 
 def _decided(numbers: pd.DataFrame) -> pd.DataFrame:
-    """With the verdict on each number."""
+    """With the verdict on each number; sizes, which have no interval, may be all that there is."""
+    numbers = numbers.reindex(columns=list(dict.fromkeys([*numbers.columns, "ci_low", "ci_high"])))
     rows = numbers.to_dict("records")
     verdicts = [_verdict(row) for row in rows]
     reasons = [
