@@ -311,12 +311,12 @@ def container(session: nox.Session) -> None:
         external=True,
     )
     started = session.run("buildah", "from", "cfbench", external=True, silent=True)
-    box = str(started).strip()
+    working = str(started).strip()
     try:
         for command in (["doctor"], ["list"], ["run", "--suite", "tabular", "--offline", "--quiet"]):
-            session.run("buildah", "run", *chroot, box, "--", "cfbench", *command, external=True)
+            session.run("buildah", "run", *chroot, working, "--", "cfbench", *command, external=True)
     finally:
-        session.run("buildah", "rm", box, external=True, silent=True)
+        session.run("buildah", "rm", working, external=True, silent=True)
 
 
 def base_image(session: nox.Session, name: str) -> None:
@@ -325,9 +325,9 @@ def base_image(session: nox.Session, name: str) -> None:
         return
     archive = Path(session.create_tmp()) / "debian.tar"
     session.run("mmdebstrap", "--variant=minbase", "bookworm", archive, external=True)
-    box = str(session.run("buildah", "from", "scratch", external=True, silent=True)).strip()
-    session.run("buildah", "add", "-q", box, archive, "/", external=True, silent=True)
-    session.run("buildah", "commit", "-q", "--rm", box, name, external=True, silent=True)
+    working = str(session.run("buildah", "from", "scratch", external=True, silent=True)).strip()
+    session.run("buildah", "add", "-q", working, archive, "/", external=True, silent=True)
+    session.run("buildah", "commit", "-q", "--rm", working, name, external=True, silent=True)
 
 
 @nox.session

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
+from executor_stages import cuda_rules
 from sample_tasks import task
 
 from cfbench_core.compute import compute
@@ -32,30 +32,15 @@ RULES = {
 }
 
 
-def rules() -> dict[str, Any]:
-    """What this process does now."""
-    cudnn, products = torch.backends.cudnn, torch.backends.cuda.matmul
-    return {
-        "deterministic": torch.are_deterministic_algorithms_enabled(),
-        "cudnn": [cudnn.deterministic, cudnn.benchmark],
-        "tf32": [cudnn.conv.fp32_precision, cudnn.rnn.fp32_precision, torch.get_float32_matmul_precision()],
-        "narrow sums": [
-            products.allow_fp16_reduced_precision_reduction,
-            products.allow_bf16_reduced_precision_reduction,
-        ],
-        "workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG"),
-    }
-
-
 def test_a_task_on_cuda_computes_by_the_rules_and_the_next_one_does_not(tmp_path: Path) -> None:
-    before, store = rules(), Store(tmp_path)
+    before, store = cuda_rules(), Store(tmp_path)
     assert before != RULES
-    outcome = compute(replace(task("tells_rules"), device=DETERMINISTIC), store)
+    outcome = compute(replace(task("reports_cuda_rules"), device=DETERMINISTIC), store)
     assert outcome.summary == {**RULES, "note": NOTE}  # the operation is named once
-    assert rules() == before
-    fast = compute(replace(task("tells_rules", {"fast": True}), device=FAST), store)
+    assert cuda_rules() == before
+    fast = compute(replace(task("reports_cuda_rules", {"fast": True}), device=FAST), store)
     assert fast.summary == {**RULES, "deterministic": False, "cudnn": [False, False]}
-    on_cpu = compute(task("tells_rules", {"cpu": True}), store)
+    on_cpu = compute(task("reports_cuda_rules", {"cpu": True}), store)
     assert on_cpu.summary == before
 
 
@@ -77,13 +62,13 @@ def test_rules_end_with_the_task_that_imported_torch(tmp_path: Path) -> None:
     )
     import json
 
-    assert json.loads(answer.stdout) == rules()
+    assert json.loads(answer.stdout) == cuda_rules()
 
 
 def test_a_worker_process_computes_by_the_rules(tmp_path: Path) -> None:
     executor = ProcessExecutor(tmp_path, 1, 1, Limits(seconds=60), [], fresh=False)
     try:
-        executor.submit(replace(task("tells_rules"), device=DETERMINISTIC))
+        executor.submit(replace(task("reports_cuda_rules"), device=DETERMINISTIC))
         executor.wait()
         assert executor.wait().outcome.summary == {**RULES, "note": NOTE}  # type: ignore[union-attr]
     finally:
@@ -92,7 +77,7 @@ def test_a_worker_process_computes_by_the_rules(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("older", [False, True])
 def test_what_a_task_changes_itself_is_restored(older: bool) -> None:
-    before = rules()
+    before = cuda_rules()
     with restored():
         torch.backends.cudnn.benchmark = True
         torch.backends.cudnn.deterministic = True
@@ -101,7 +86,7 @@ def test_what_a_task_changes_itself_is_restored(older: bool) -> None:
             torch.backends.cudnn.allow_tf32 = False
         else:
             torch.backends.cudnn.conv.fp32_precision = "ieee"
-    assert rules() == before
+    assert cuda_rules() == before
 
 
 def test_warnings_of_another_kind_are_not_about_operations() -> None:

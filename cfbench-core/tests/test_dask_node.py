@@ -71,10 +71,12 @@ def test_workers_of_a_local_cluster_begin_with_different_gpus(
     monkeypatch.setattr(dask_node, "visible_gpus", lambda: gpus)
     seen = []
     for name in (0, 1, "tcp://127.0.0.1:4001"):  # of Dask workers, each in a process of its own
-        tells = replace(task("tells_gpu", {"waits_for": "", "name": str(name)}), device="cuda, no TF32")
-        assert dask_node.lacks_device(tells) == ""
+        reporting = replace(task("reports_gpu", {"waits_for": "", "name": str(name)}), device="cuda, no TF32")
+        assert dask_node.lacks_device(reporting) == ""
         number = dask_node._number(name)
-        outcome, _ = dask_node._compute(run_settings, 1, number, tells, lambda **event: None, lambda: True)
+        outcome, _ = dask_node._compute(
+            run_settings, 1, number, reporting, lambda **event: None, lambda: True
+        )
         seen.append(outcome.summary["CUDA_VISIBLE_DEVICES"])
         dask_node._end("cfbench-test")
     assert seen == ["GPU-aa11", "GPU-bb22", "GPU-aa11"]

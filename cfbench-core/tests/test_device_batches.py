@@ -15,7 +15,7 @@ SHORT = "CUDA out of memory. Tried to allocate 20.00 GiB\nand more lines"
 
 
 class Allocator:
-    """Computes squares of up to ``most`` numbers, and notes the sizes that it was asked for."""
+    """Computes squares of up to ``most`` numbers, and notes the sizes of the batches."""
 
     def __init__(self, most: int) -> None:
         self.most, self.sizes = most, list[int]()

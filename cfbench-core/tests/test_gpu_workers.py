@@ -40,9 +40,9 @@ def make(tmp_path: Path) -> Iterator[Make]:
         yield make
 
 
-def tells(number: int, on_gpu: bool = True, waits_for: str = "", domain: str = "") -> Task:
-    """A task that tells what its process sees of GPUs, after a file has appeared."""
-    given = task("tells_gpu", {"number": number, "waits_for": waits_for})
+def gpu_report(number: int, on_gpu: bool = True, waits_for: str = "", domain: str = "") -> Task:
+    """A task that reports which GPUs its process sees, once a file has appeared."""
+    given = task("reports_gpu", {"number": number, "waits_for": waits_for})
     return replace(given, device=ON_GPU if on_gpu else "cpu", domain=domain, label=f"task {number}")
 
 
@@ -66,7 +66,7 @@ def finished(executor: ProcessExecutor, count: int) -> dict[str, dict[str, Any]]
 def test_workers_get_gpus_in_turn_and_tasks_on_the_cpu_see_none(make: Make, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     executor = make(4, TWO)
-    tasks = [tells(number, on_gpu=number < 3, waits_for=str(flag)) for number in range(4)]
+    tasks = [gpu_report(number, on_gpu=number < 3, waits_for=str(flag)) for number in range(4)]
     for one in tasks:
         executor.submit(one)
     for _ in tasks:  # all four at once
@@ -85,8 +85,8 @@ def test_no_more_workers_than_a_gpu_has_memory_for_while_the_cpu_works_on(make: 
     flag = tmp_path / "flag"
     executor = make(4, TWO[:1], gpu_memory_gb=20)  # a place for one worker
     for number in range(3):
-        executor.submit(tells(number, waits_for=str(flag)))
-    executor.submit(tells(3, on_gpu=False))
+        executor.submit(gpu_report(number, waits_for=str(flag)))
+    executor.submit(gpu_report(3, on_gpu=False))
     first = [executor.wait() for _ in range(2)]
     assert {event.task.label for event in first if isinstance(event, Started)} == {"task 0", "task 3"}
     assert "task 3" in finished(executor, 1)
@@ -99,7 +99,7 @@ def test_no_more_workers_than_a_gpu_has_memory_for_while_the_cpu_works_on(make: 
 
 def test_an_idle_worker_makes_place_for_the_code_of_others(make: Make) -> None:
     executor = make(2, TWO[:1], gpu_memory_gb=20)
-    reports = found(executor, [tells(0), tells(1, domain="another"), tells(2)])
+    reports = found(executor, [gpu_report(0), gpu_report(1, domain="another"), gpu_report(2)])
     assert len({report["pid"] for report in reports.values()}) in (2, 3)
     assert reports["task 1"]["pid"] not in {reports["task 0"]["pid"], reports["task 2"]["pid"]}
     assert {report[VISIBLE] for report in reports.values()} == {"GPU-aa11"}
@@ -108,7 +108,7 @@ def test_an_idle_worker_makes_place_for_the_code_of_others(make: Make) -> None:
 def test_the_place_of_a_worker_that_died_is_given_out_again(make: Make) -> None:
     executor = make(1, TWO[:1])
     executor.submit(replace(task("leaves_at_once"), device=ON_GPU))
-    executor.submit(tells(0))
+    executor.submit(gpu_report(0))
     outcomes = {}
     while len(outcomes) < 2:
         event = executor.wait()
@@ -119,10 +119,10 @@ def test_the_place_of_a_worker_that_died_is_given_out_again(make: Make) -> None:
 
 
 def test_another_first_gpu_for_another_executor_of_the_machine(make: Make) -> None:
-    visible = [found(make(1, TWO, first_gpu=n), [tells(n)])[f"task {n}"][VISIBLE] for n in range(3)]
+    visible = [found(make(1, TWO, first_gpu=n), [gpu_report(n)])[f"task {n}"][VISIBLE] for n in range(3)]
     assert Counter(visible) == {"GPU-aa11": 2, "GPU-bb22": 1}
 
 
 def test_without_gpus_the_environment_stays_as_it_is(make: Make) -> None:
-    reports = found(make(2, ()), [tells(0), tells(1, on_gpu=False)])
+    reports = found(make(2, ()), [gpu_report(0), gpu_report(1, on_gpu=False)])
     assert [reports[f"task {n}"][VISIBLE] for n in range(2)] == [os.environ.get(VISIBLE)] * 2

@@ -29,7 +29,7 @@ SEARCHES = {"greedy": {}, "prince": {}, "accent": {}}
 
 
 class Limited:
-    """A recommender on a device that has memory for ``most`` rows at a time; counts what it is asked."""
+    """A recommender on a device that has memory for ``most`` rows at a time; counts its queries."""
 
     def __init__(self, model: Any, most: int) -> None:
         self.model, self.most = model, most

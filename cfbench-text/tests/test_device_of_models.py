@@ -20,7 +20,7 @@ PAIRS = [(f"the room {'was clean ' * n}", "the staff was friendly") for n in ran
 
 
 def limited(pairs: Pairs, most: int) -> list[int]:
-    """Gives the model a device with memory for ``most`` texts; the sizes of the batches that it was asked for."""
+    """Gives the model a device with memory for ``most`` texts; the sizes of the batches that it received."""
     model, sizes = pairs._loaded.model, []
     forward = model.forward
 

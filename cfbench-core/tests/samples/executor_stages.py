@@ -240,7 +240,7 @@ def caches_memory(task: TaskContext) -> dict[str, int]:
     return {"pid": os.getpid()}
 
 
-def tells_gpu(task: TaskContext) -> dict[str, object]:
+def reports_gpu(task: TaskContext) -> dict[str, object]:
     """What the process may see of GPUs, once the file ``waits_for`` is there."""
     flag = task.parameters["waits_for"]
     while flag and not Path(flag).exists():
@@ -249,12 +249,19 @@ def tells_gpu(task: TaskContext) -> dict[str, object]:
     return {"pid": os.getpid(), **{name: os.environ.get(name) for name in names}}
 
 
-def tells_rules(task: TaskContext) -> dict[str, object]:
+def reports_cuda_rules(task: TaskContext) -> dict[str, object]:
     """How torch computes on CUDA; uses an operation that is not deterministic, twice."""
     import torch
 
     for _ in range(2):
         torch.zeros(3).put_(torch.tensor([0]), torch.tensor([1.0]))
+    return cuda_rules()
+
+
+def cuda_rules() -> dict[str, object]:
+    """What torch does in this process now."""
+    import torch
+
     cudnn, products = torch.backends.cudnn, torch.backends.cuda.matmul
     return {
         "deterministic": torch.are_deterministic_algorithms_enabled(),

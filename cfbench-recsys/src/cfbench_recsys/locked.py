@@ -28,11 +28,11 @@ def explain_without(live: LiveExplainer, locked: Collection[int]) -> Edits:
     fixed = np.isin(chunk.targets.history, list(locked)) & ~chunk.targets.padding
     if live.derived is None:
         if chunk.targets.scope == "user-vector":
-            # The explainer's own step verifies; it sees the open part of the history only, so it is verified again.
             targets = replace(chunk.targets, padding=chunk.targets.padding | fixed)
             targets = replace(targets, history=np.where(targets.padding, 0, targets.history))
         else:
             targets = replace(chunk.targets, locked=tuple(locked))
+        # The explainer's own step would verify on what it sees; the answer is verified below, on the whole history.
         settings = {"verify": False, "prune": False}
         edits, _ = context.step("explain")(
             _with_postprocess(context, settings),

@@ -1,7 +1,7 @@
 """Scores of edited graphs that were computed before.
 
 Explainers mostly rank the few interactions of a user, and searches come upon the same edits of a user for each recommended
-item, so the same edits are scored again and again: of 90,000 that metrics ask for in the default study 6,400 differ. A model
+item, so the same edits are scored again and again: of 90,000 that metrics request in the default study 6,400 differ. A model
 whose scores of an edit do not depend, bit by bit, on the other edits of its batch (it says so with ``scores_alone = True``)
 is queried for each of them once: by an explainer once in a task, so that its time does not depend on what ran before, and
 by metrics once in a process. The numbers are those of the model. Queries are counted as if nothing were remembered.
@@ -36,7 +36,7 @@ def remembering(model: ScoringModel) -> ScoringModel:
 
 
 def remembering_for_all(model: ScoringModel) -> ScoringModel:
-    """What :func:`remembering` returned, with the scores that metrics of any task in this process have asked for."""
+    """What :func:`remembering` returned, with the scores that metrics of any task in this process have requested."""
     if not isinstance(model, RememberedScores):
         return model
     return RememberedScores(model.model, _scores.setdefault(model.model, {}))

@@ -1,7 +1,7 @@
 """What recommenders and explainers must do on a GPU: the same as on the CPU, to a tolerance.
 
-The checks apply where torch finds a GPU. ``tests/test_every_component_on_a_second_device.py`` runs them everywhere with a
-simulated one (``second_device.py``).
+The checks apply where torch finds a GPU. The tests of the distributions run them
+everywhere on a simulated one (``simulated_gpu.py``).
 """
 
 from __future__ import annotations
