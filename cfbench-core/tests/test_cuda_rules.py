@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -49,8 +50,8 @@ def test_rules_end_with_the_task_that_imported_torch(tmp_path: Path) -> None:
         "import json, sys; from pathlib import Path; from dataclasses import replace\n"
         "from cfbench_core.compute import compute; from cfbench_core.store import Store; from sample_tasks import task\n"
         "store = Store(Path(sys.argv[1])); assert 'torch' not in sys.modules\n"
-        f"compute(replace(task('tells_rules'), device={DETERMINISTIC!r}), store)\n"
-        "print(json.dumps(dict(compute(task('tells_rules', {'cpu': 1}), store).summary)))"
+        f"compute(replace(task('reports_cuda_rules'), device={DETERMINISTIC!r}), store)\n"
+        "print(json.dumps(dict(compute(task('reports_cuda_rules', {'cpu': 1}), store).summary)))"
     )
     paths = os.pathsep.join(path for path in sys.path if path)
     answer = subprocess.run(
@@ -60,8 +61,6 @@ def test_rules_end_with_the_task_that_imported_torch(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    import json
-
     assert json.loads(answer.stdout) == cuda_rules()
 
 
