@@ -23,7 +23,7 @@ from cfbench_tabular.explainers.alibic_published import PublishedSearch
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.descent import gradient_model, margin_gradients
 from cfbench_tabular.explainers.levels import Space
-from cfbench_tabular.explainers.prototypes import Options, guided
+from cfbench_tabular.explainers.prototypes import Derivatives, Options, guided
 from cfbench_tabular.table import FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -58,5 +58,8 @@ class ALIBIC:
         def slopes(space: Space, points: FloatArray, classes: IntArray) -> FloatArray:
             return space.pulled(points, margin_gradients(differentiable, space.mixtures(points), classes))
 
+        def switches(space: Space, points: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArray]:
+            return space.switches(points, margin_gradients(differentiable, space.mixtures(points), classes))
+
         kind = PublishedSearch if self.config.loop == "published" else None
-        return guided(self.config, model, factuals, context, slopes, kind)
+        return guided(self.config, model, factuals, context, Derivatives(slopes, switches), kind)

@@ -24,7 +24,7 @@ from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.descent import margins
 from cfbench_tabular.explainers.levels import Space
-from cfbench_tabular.explainers.prototypes import Options, guided
+from cfbench_tabular.explainers.prototypes import Derivatives, Options, guided
 from cfbench_tabular.table import FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -52,24 +52,66 @@ class ALIBICNoGrad:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> Explanation:
-        def slopes(space: Space, points: FloatArray, classes: IntArray) -> FloatArray:
-            found = differences(model, space, points, classes, self.config.step)
-            for wider in (10, 100):
-                flat = ~found.any(axis=1)
-                if flat.any():
-                    again = differences(model, space, points[flat], classes[flat], wider * self.config.step)
-                    found[flat] = again
-            return found
+        step = self.config.step
 
-        return guided(self.config, model, factuals, context, slopes)
+        def slopes(space: Space, points: FloatArray, classes: IntArray) -> FloatArray:
+            return widened(model, space, points, classes, step, np.arange(space.size))
+
+        def switches(space: Space, points: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArray]:
+            return (
+                widened(model, space, points, classes, step, space.numbers),
+                switched(model, space, points, classes),
+            )
+
+        return guided(self.config, model, factuals, context, Derivatives(slopes, switches))
+
+
+def widened(
+    model: Classifier, space: Space, points: FloatArray, classes: IntArray, step: float, columns: IntArray
+) -> FloatArray:
+    """(n, m) the differences along the coordinates ``columns`` (m,), with a wider step where all of a point are 0."""
+    found = differences(model, space, points, classes, step, columns)
+    for wider in (10, 100):
+        flat = ~found.any(axis=1)
+        if flat.any():
+            found[flat] = differences(model, space, points[flat], classes[flat], wider * step, columns)
+    return found
+
+
+def switched(model: Classifier, space: Space, points: FloatArray, classes: IntArray) -> FloatArray:
+    """(n, C, L) the change of the margin by a switch of each category to each level; 0 in the padding."""
+    found = np.zeros((len(points), *space.places.shape))
+    row, level = np.nonzero(np.isfinite(space.places))
+    if not len(row):
+        return found
+    each = max(1, NUMBERS // (len(row) * space.width))
+    for start in range(0, len(points), each):
+        part = slice(start, start + each)
+        queries = np.repeat(points[part, None], len(row), axis=1)
+        queries[:, np.arange(len(row)), space.categories[row]] = space.places[row, level]
+        own = margins(model, space.mixtures(points[part]), classes[part])
+        moved = margins(
+            model, space.mixtures(queries.reshape(-1, space.size)), np.repeat(classes[part], len(row))
+        )
+        found[part, row, level] = moved.reshape(-1, len(row)) - own[:, None]
+    return found
 
 
 def differences(
-    model: Classifier, space: Space, points: FloatArray, classes: IntArray, step: float
+    model: Classifier,
+    space: Space,
+    points: FloatArray,
+    classes: IntArray,
+    step: float,
+    columns: IntArray | None = None,
 ) -> FloatArray:
-    """(n, M) central differences of the margin at the points (n, M)."""
-    found = np.empty_like(points)
-    moves = np.concatenate([np.eye(space.size), -np.eye(space.size)]) * step
+    """(n, m) central differences of the margin at the points (n, M), along the coordinates ``columns`` (m,), or all."""
+    columns = np.arange(space.size) if columns is None else columns
+    found = np.empty((len(points), len(columns)))
+    if not len(columns):
+        return found
+    along = np.eye(space.size)[columns]
+    moves = np.concatenate([along, -along]) * step
     each = max(1, NUMBERS // (len(moves) * space.width))
     for start in range(0, len(points), each):
         part = slice(start, start + each)

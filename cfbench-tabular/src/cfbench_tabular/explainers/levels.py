@@ -185,13 +185,25 @@ class Space:
 
     def rows(self, points: FloatArray) -> FloatArray:
         """(n, d) the rows nearest to the points (n, M)."""
-        left, share, _ = self._between(points)
-        return self._written(points, left, (share >= 0.5).astype(np.float64))
+        found = np.zeros((len(points), self.width))
+        found[:, self.number_positions] = points[:, self.numbers]
+        if len(self.categories):
+            left, share, _ = self._between(points)
+            level = left + (share >= 0.5)
+            places = self.positions[self.each, level]
+            found[np.arange(len(points))[:, None], places] = self.values[self.each, level]
+        return found
 
     def mixtures(self, points: FloatArray) -> FloatArray:
         """(n, d) the vectors at the points: between two levels, a mixture of both, extrapolated beyond the ends."""
-        left, share, _ = self._between(points)
-        return self._written(points, left, share)
+        found = np.zeros((len(points), self.width))
+        found[:, self.number_positions] = points[:, self.numbers]
+        if len(self.categories):
+            left, share, _ = self._between(points)
+            every = np.arange(len(points))[:, None]
+            for level, part in ((left, 1.0 - share), (left + 1, share)):
+                found[every, self.positions[self.each, level]] += part * self.values[self.each, level]
+        return found
 
     def pulled(self, points: FloatArray, gradients: FloatArray) -> FloatArray:
         """(n, M) the gradient at the points of a function whose gradient at their mixtures is ``gradients`` (n, d)."""
@@ -207,6 +219,18 @@ class Space:
             found[:, self.categories] = (slopes[1] - slopes[0]) / gap
         return found
 
+    def switches(self, points: FloatArray, gradients: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(n, N) and (n, C, L): the first-order changes of a function with the ``gradients`` (n, d) at the ``points``.
+
+        They are its slopes in the numbers, and its changes by a switch of each category to each of its levels.
+        """
+        every = np.arange(len(points))[:, None, None]
+        changes = self.values * gradients[every, self.positions]
+        left, share, _ = self._between(points)
+        own = [np.take_along_axis(changes, level[:, :, None], axis=2)[:, :, 0] for level in (left, left + 1)]
+        changes -= ((1 - share) * own[0] + share * own[1])[:, :, None]
+        return gradients[:, self.number_positions], changes
+
     def _between(self, points: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """(n, C) the level to the left, the share of the way to the next one, and how far apart the two are."""
         if len(self.categories) == 0:
@@ -220,13 +244,3 @@ class Space:
         start = self.places[self.each, left]
         gap = self.places[self.each, left + 1] - start
         return left, (here - start) / gap, gap
-
-    def _written(self, points: FloatArray, left: IntArray, share: FloatArray) -> FloatArray:
-        found = np.zeros((len(points), self.width))
-        found[:, self.number_positions] = points[:, self.numbers]
-        if len(self.categories) == 0:
-            return found
-        every = np.arange(len(points))[:, None]
-        for level, part in ((left, 1.0 - share), (left + 1, share)):
-            found[every, self.positions[self.each, level]] += part * self.values[self.each, level]
-        return found

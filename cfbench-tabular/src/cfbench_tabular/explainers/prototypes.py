@@ -31,19 +31,28 @@ from cfbench_core.config import Help, Range
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
-from cfbench_tabular.explainers.descent import CLEAR_MARGIN, in_parts, margins, over_flats, pulled_back
+from cfbench_tabular.explainers.descent import CLEAR_MARGIN, ROWS, in_parts, margins, over_flats
 from cfbench_tabular.explainers.levels import Space
+from cfbench_tabular.explainers.refinement import Linear, Refinement, Terms
 from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
-HALVINGS = 8
-"""Steps of a bisection."""
+STARTS = 12
+"""Training rows of the other class that the refinement starts from, the nearest."""
 
-REFINED_COLUMNS = 60
-"""Coordinates that are refined, of those that are farthest from where the objective is smallest."""
 
-Slopes = Callable[[Space, FloatArray, IntArray], FloatArray]
-"""``slopes(space, points, classes)``: (n, M) the gradient of the margin at points (n, M)."""
+@dataclass(frozen=True)
+class Derivatives:
+    """How the margin changes, of a space, points (n, M) and classes (n,).
+
+    Attributes:
+        slopes: (n, M) its gradient.
+        switches: (n, N) its slopes in the numbers, and (n, C, L) by how much it changes with a switch of each category to
+            each level.
+    """
+
+    slopes: Callable[[Space, FloatArray, IntArray], FloatArray]
+    switches: Callable[[Space, FloatArray, IntArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +64,8 @@ class Options:
     kappa: Annotated[float, Range(minimum=0), Help("required log-odds beyond the boundary")] = 0.0
     neighbours: Annotated[int, Range(minimum=1), Help("training rows that make a prototype")] = 1
     cost: Annotated[float, Range(above=0), Help("first weight of the class")] = 1.0
-    rounds: Annotated[int, Range(minimum=1), Help("weights of the class tried")] = 6
-    iterations: Annotated[int, Range(minimum=1), Help("steps for each of them")] = 60
+    rounds: Annotated[int, Range(minimum=1), Help("weights of the class tried")] = 4
+    iterations: Annotated[int, Range(minimum=1), Help("steps for each of them")] = 30
     learning_rate: Annotated[float, Range(above=0), Help("first step size")] = 0.1
     refined: Annotated[
         bool, Help("improve the counterfactuals found, coordinate by coordinate; false: as published")
@@ -71,7 +80,7 @@ def guided(
     model: Classifier,
     factuals: Factuals,
     context: Context,
-    slopes: Slopes,
+    derivatives: Derivatives,
     kind: type[Search] | None = None,
 ) -> Explanation:
     """Counterfactuals with the details ``cost``, the weight of the class, and ``to_prototype``, the distance."""
@@ -86,12 +95,16 @@ def guided(
     low, high = space.limits(limits.low, limits.high)
     starts = space.points(factuals.vectors)
     prototypes = nearest_means(starts, factuals.classes, known, classes, options.neighbours)
+    several = STARTS if options.refined else 0
+    inside = (low, high) if len(context.encoding.restricted) else None
+    enemies = nearest_rows(starts, factuals.classes, known, classes, several, inside)
     found_rows = no_counterfactuals(factuals)
     details = {name: np.full(len(factuals), np.nan) for name in ("cost", "to_prototype")}
     for part in in_parts(len(factuals)):
-        search = kind(options, model, space, slopes, starts[part], factuals.classes[part])
+        search = kind(options, model, space, derivatives, starts[part], factuals.classes[part])
         search.low, search.high, search.prototypes = low[part], high[part], prototypes[part]
         search.limits, search.part = limits, part
+        search.enemies = enemies[part]
         found, details["cost"][part] = search.run()
         given = ~np.isnan(found[:, 0])
         rows = space.rows(found[given])
@@ -113,6 +126,37 @@ def nearest_means(
             count = min(neighbours, len(enemies))
             _, nearest = cKDTree(enemies).query(points[members], k=np.arange(1, count + 1))
             found[members] = enemies[nearest].mean(axis=1)
+    return found
+
+
+def nearest_rows(
+    points: FloatArray,
+    classes: IntArray,
+    known: FloatArray,
+    known_classes: IntArray,
+    count: int,
+    inside: tuple[FloatArray, FloatArray] | None = None,
+) -> FloatArray:
+    """(n, count, M) the nearest known points of the other class, the nearest first; NaN where there are no more.
+
+    inside: (n, M) lower and upper limits for each of the points (n, M); None if all known points are within them.
+    """
+    found = np.full((len(points), count, points.shape[1]), np.nan)
+    for label in (0, 1):
+        enemies, members = known[known_classes != label], np.flatnonzero(classes == label)
+        if not count or not len(enemies) or not len(members):
+            continue
+        if inside is None:
+            some = min(count, len(enemies))
+            _, nearest = cKDTree(enemies).query(points[members], k=np.arange(1, some + 1))
+            found[members, :some] = enemies[nearest]
+            continue
+        for place in members:
+            low, high = (side[place] for side in inside)
+            admissible = enemies[((low <= enemies) & (enemies <= high)).all(axis=1)]
+            distances = ((admissible - points[place]) ** 2).sum(axis=1)
+            nearest = np.argsort(distances, kind="stable")[:count]
+            found[place, : len(nearest)] = admissible[nearest]
     return found
 
 
@@ -138,6 +182,7 @@ class Search:
     low: FloatArray
     high: FloatArray
     prototypes: FloatArray
+    enemies: FloatArray
     limits: Limits
     part: slice
 
@@ -146,25 +191,28 @@ class Search:
         options: Options,
         model: Classifier,
         space: Space,
-        slopes: Slopes,
+        derivatives: Derivatives,
         starts: FloatArray,
         classes: IntArray,
     ) -> None:
         self.options = options
         self.model = model
         self.space = space
-        self.slopes = slopes
+        self.derivatives = derivatives
         self.starts = starts
         self.classes = classes
 
     def run(self) -> tuple[FloatArray, FloatArray]:
         """(n, M) the best points or NaN, and (n,) the cost at which they were found."""
-        n = len(self.starts)
-        missing = np.isnan(self.prototypes)
-        self.theta = np.where(missing, 0.0, self.options.theta)
-        self.goals = np.where(missing, 0.0, self.prototypes)
+        n, missing = len(self.starts), np.isnan(self.prototypes[:, :1])
+        self.required = max(self.options.kappa, CLEAR_MARGIN)
+        goals, theta = (
+            np.where(missing, 0.0, self.prototypes),
+            np.where(missing[:, 0], 0.0, self.options.theta),
+        )
+        self.terms = Terms(self.starts, goals, self.options.beta, theta, self.low, self.high)
         self.best, self.merit = np.full_like(self.starts, np.nan), np.full(n, np.inf)
-        self.first = self.slopes(self.space, self.starts, self.classes)
+        self.first = self.derivatives.slopes(self.space, self.starts, self.classes)
         norms = np.linalg.norm(self.first, axis=1)
         self.unit = np.where(norms > 0, norms, 1.0)  # the hinge is measured in standard deviations
         lower, upper, cost = np.zeros(n), np.full(n, np.inf), np.full(n, self.options.cost)
@@ -180,74 +228,36 @@ class Search:
         return self.best, found_at
 
     def _refine(self) -> None:
-        """Improves the best points and the prototypes themselves, and retains the better of the two."""
-        self._improve()
-        best, merit = self.best, self.merit
-        self.best, self.merit = np.full_like(best, np.nan), np.full_like(merit, np.inf)
-        rows = self._rows(
-            np.clip(np.where(np.isnan(self.prototypes), self.starts, self.prototypes), self.low, self.high)
+        """Descends on the objective from the best points, the factuals, prototypes and training rows."""
+        size = max(1, ROWS // STARTS)
+        for first in range(0, len(self.starts), size):
+            self._refine_part(np.arange(first, min(first + size, len(self.starts))))
+
+    def _refine_part(self, at: IntArray) -> None:
+        prototypes = np.clip(self.prototypes[at], self.low[at], self.high[at])
+        prototypes[(prototypes == self.enemies[at, 0]).all(axis=1)] = np.nan  # the same start twice
+        starts = [self.best[at], self.starts[at], prototypes, *np.moveaxis(self.enemies[at], 1, 0)]
+        given = [~np.isnan(points[:, 0]) for points in starts]
+        of = np.concatenate([at[part] for part in given])
+        points = np.concatenate([points[part] for points, part in zip(starts, given, strict=True)])
+        search = Refinement(
+            of,
+            self.terms.of(of),
+            self.space,
+            self.required,
+            self._rows,
+            lambda rows, of: margins(self.model, rows, self.classes[of]),
+            self._linearised,
         )
-        turned = margins(self.model, rows, self.classes) > max(self.options.kappa, CLEAR_MARGIN)
-        self._update_best(rows, turned)
-        self._improve()
-        worse = self.merit >= merit
-        self.best[worse], self.merit[worse] = best[worse], merit[worse]
+        chosen = search.run(points)
+        better = chosen[search.merit[chosen] < self.merit[of[chosen]]]
+        self.best[of[better]], self.merit[of[better]] = search.best[better], search.merit[better]
 
-    def _improve(self) -> None:
-        """Moves the best points to where the last three terms are smaller, as far as they stay in the other class.
-
-        These terms are a sum over the coordinates, each with one minimum. All coordinates go together first, then one
-        after the other, beginning with those that are farthest from their minimum.
-        """
-        rows = np.flatnonzero(~np.isnan(self.best[:, 0]))
-        if len(rows) == 0:
-            return
-        ends = self._minimum()[rows]
-        self._pull(rows, ends)
-        far = np.argsort(-np.abs(self.best[rows] - ends), axis=1, kind="stable")[:, :REFINED_COLUMNS]
-        for column in far.T:
-            start = self.best[rows].copy()
-            np.put_along_axis(
-                start, column[:, None], np.take_along_axis(ends, column[:, None], axis=1), axis=1
-            )
-            self._pull(rows, start)
-
-    def _minimum(self) -> FloatArray:
-        """(n, M) where beta |c - x| + (c - x)^2 + theta (c - p)^2 is smallest in each coordinate."""
-        options = self.options
-        if options.theta == 0:
-            return np.clip(self.starts, self.low, self.high)
-        toward = np.nan_to_num(self.prototypes - self.starts)
-        pull = np.maximum(2 * options.theta * np.abs(toward) - options.beta, 0.0)
-        away = np.sign(toward) * pull / (2 * (1 + options.theta))
-        return np.clip(self.starts + away, self.low, self.high)
-
-    def _pull(self, rows: IntArray, starts: FloatArray) -> None:
-        """Moves the best points of ``rows`` towards ``starts`` while they are in the other class."""
-        moving = (starts != self.best[rows]).any(axis=1)
-        rows, starts = rows[moving], starts[moving]
-        if len(rows) == 0:
-            return
-
-        def settled(points: FloatArray) -> FloatArray:
-            return self.space.points(self._rows(points, rows))
-
-        def found(points: FloatArray) -> BoolArray:
-            margin = margins(self.model, self.space.rows(points), self.classes[rows])
-            turned: BoolArray = margin > max(self.options.kappa, CLEAR_MARGIN)
-            return turned
-
-        moved = pulled_back(found, starts, self.best[rows], HALVINGS, settled)
-        merit = self._merit(moved, rows)
-        better = merit < self.merit[rows]
-        self.best[rows[better]], self.merit[rows[better]] = moved[better], merit[better]
-
-    def _merit(self, points: FloatArray, rows: IntArray | slice = slice(None)) -> FloatArray:
-        """(n,) the last three terms of the objective at points (n, M) of ``rows``."""
-        away = points - self.starts[rows]
-        found: FloatArray = self.options.beta * np.abs(away).sum(axis=1) + (away**2).sum(axis=1)
-        found += (self.theta[rows] * (points - self.goals[rows]) ** 2).sum(axis=1)
-        return found
+    def _linearised(self, points: FloatArray, of: IntArray) -> Linear:
+        """The margin at points (a, M) of the factuals ``of`` (a,), and its changes to first order."""
+        classes = self.classes[of]
+        margin = margins(self.model, self.space.mixtures(points), classes)
+        return Linear(margin, *self.derivatives.switches(self.space, points, classes))
 
     def _fista(self, cost: FloatArray) -> BoolArray:
         """(n,) whether a point of the other class was found; updates the best points."""
@@ -258,12 +268,12 @@ class Search:
         margin = margins(self.model, self._rows(ahead), self.classes)
         for step in range(options.iterations):
             rate = options.learning_rate / (1 + options.theta) * np.sqrt(1 - step / options.iterations)
-            short = margin <= max(options.kappa, CLEAR_MARGIN)
+            short = margin <= self.required
             if step > 0 and short.any():
                 slopes = slopes.copy()
-                new = self.slopes(self.space, ahead[short], self.classes[short])
+                new = self.derivatives.slopes(self.space, ahead[short], self.classes[short])
                 slopes[short] = over_flats(new, slopes[short])
-            gradient = 2 * (ahead - starts) + 2 * self.theta * (ahead - self.goals)
+            gradient = 2 * (ahead - starts) + 2 * self.terms.theta[:, None] * (ahead - self.terms.goals)
             gradient -= np.where(short, cost / self.unit, 0.0)[:, None] * slopes
             moved = shrunk(ahead - rate * gradient, starts, rate * options.beta)
             moved = np.clip(moved, self.low, self.high)
@@ -271,7 +281,7 @@ class Search:
             point = moved
             rows = self._rows(point)
             margin = margins(self.model, rows, self.classes)
-            flipped = margin > max(options.kappa, CLEAR_MARGIN)
+            flipped = margin > self.required
             self._update_best(rows, flipped)
             met |= flipped
         return met
@@ -288,6 +298,6 @@ class Search:
         """Stores the rows that ``flipped`` and improve on the best points so far."""
         turned = np.flatnonzero(flipped)
         settled = self.space.points(rows[turned])
-        merit = self._merit(settled, turned)
+        merit = self.terms.of(turned).values(settled)
         better = merit < self.merit[turned]
         self.best[turned[better]], self.merit[turned[better]] = settled[better], merit[better]
