@@ -28,7 +28,7 @@ ITEMS: dict[str, tuple[str, list[str]]] = {  # paper: item, and what makes its s
         "table-1",
         ["protocol.users=10", "explainers=[cosine, jaccard, {name: lime-rs, variant: paper}, lxr]"],
     ),
-    "cf-tabular": ("table-a1", []),
+    "cf-tabular": ("table-a1", ["data=[balance-scale, iris]"]),
     "statement-factuality": (
         "table-iv",
         [
