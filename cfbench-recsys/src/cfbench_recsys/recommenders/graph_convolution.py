@@ -44,7 +44,7 @@ from cfbench_core.devices.cuda import torch_device
 from cfbench_core.errors import UserError
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import Edits, FloatArray
-from cfbench_recsys.graph_edits import changes, distinct, users_near_are_few
+from cfbench_recsys.graph_edits import changes, distinct
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.training import (
     CheckpointCallback,
@@ -156,7 +156,6 @@ class GraphConvolution(ABC):
         self._users, self._items, self._interactions = users, items, interactions
         strengths = self.strengths(interactions)
         self._users_across, self._items_across = users.T.contiguous(), items.T.contiguous()
-        self._few_users_near = users.device.type == "cpu" and users_near_are_few(interactions)
         self._graph = BipartiteGraph(interactions, self.device, strengths)
         self._pattern = EdgePattern(interactions)
         self._division: Division | None = None  # of the edges that were scored last
@@ -239,7 +238,7 @@ class GraphConvolution(ABC):
 
     def _scores(self, graphs: Any, users: Any) -> Any:
         """(B, items) logits of ``users`` (B,), each on its version of the graph."""
-        from cfbench_recsys.batch_products import column_product, scattered_product
+        from cfbench_recsys.batch_products import column_product
 
         weights = self.layer_weights()
         user_sum, item_sum = layers_of_units(graphs, users, weights)
@@ -247,13 +246,7 @@ class GraphConvolution(ABC):
         if item_sum is not None:
             embedding = _plus(embedding, column_product(self._items_across, item_sum, self._items), 1.0)
         if user_sum is not None:
-            few = self._few_users_near and len(weights) <= 4  # it holds layer 2 alone
-            own = (
-                scattered_product(self._users, user_sum)
-                if few
-                else column_product(self._users_across, user_sum, self._users)
-            )
-            embedding = _plus(embedding, own, 1.0)
+            embedding = _plus(embedding, column_product(self._users_across, user_sum, self._users), 1.0)
         embedding = embedding / sum(weights)
         on_users = column_product(self._users, embedding, self._users_across)
         on_items = column_product(self._items, embedding, self._items_across)
