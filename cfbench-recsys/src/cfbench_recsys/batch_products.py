@@ -98,4 +98,4 @@ def _in_blocks(matrix: Tensor, x: Tensor) -> Tensor:
 
 def _blocks(x: Tensor) -> Tensor:
     """A view (blocks, n, COLUMNS) of a contiguous x (n, blocks * COLUMNS)."""
-    return x.unflatten(1, (-1, COLUMNS)).transpose(0, 1)
+    return x.view(len(x), -1, COLUMNS).transpose(0, 1)

@@ -46,6 +46,7 @@ from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import Edits, FloatArray
 from cfbench_recsys.graph_edits import changes, distinct
 from cfbench_recsys.quality import ranking_quality
+from cfbench_recsys.recommenders.adam import Adam
 from cfbench_recsys.recommenders.training import (
     CheckpointCallback,
     State,
@@ -341,7 +342,7 @@ class Training:
             self._parameter(0.1 * self.random.standard_normal((count, config.dimensions), dtype=np.float32))
             for count in interactions.shape
         )
-        self.optimizer = torch.optim.Adam([self.users, self.items], lr=config.learning_rate)
+        self.optimizer = Adam([self.users, self.items], config.learning_rate)
 
     def _parameter(self, values: np.ndarray) -> Any:
         return self.torch.from_numpy(values).to(self.device).requires_grad_()
