@@ -32,7 +32,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
-from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
+from cfbench_recsys.edits import FloatArray, IntArray
 
 MOST_LAYERS = 3
 
@@ -114,17 +114,16 @@ class OwnEdges:
         more = c_after * (h * for_history[unit] + change * for_change[unit])
         touched = np.flatnonzero(change)
         more[touched] += (c_after - c)[touched] * own.gram_times(z, touched)
-        user_value = a_after * own.sums(after * z) - a * own.sums(
-            h * z
-        )  # layer 2 at u less what ``sent`` holds
+        # layer 2 at u less what ``sent`` holds
+        user_value = a_after * own.sums(after * z) - a * own.sums(h * z)
         own_embeddings = self.users[users]
         embedding: FloatArray = (zeroth + second * user_value)[:, None] * own_embeddings
-        embedding += own.matrix(first * layer + third * more) @ self.items + own.matrix(z) @ self.sent
+        embedding += own.times(first * layer + third * more, self.items) + own.times(z, self.sent)
 
-        at_u = (own_embeddings * embedding).sum(axis=1)
-        on_items, from_users = (
-            (side[item] * embedding[unit]).sum(axis=1) for side in (self.items, self.from_users)
-        )
+        back = column_product(self.back, torch.from_numpy(embedding.T)).numpy()
+        alone, moved = back[: len(self.items)], back[len(self.items) :]
+        on_items, at_u = alone[item, unit], (own_embeddings * embedding).sum(axis=1)
+        from_users = (self.from_users[item] * embedding[unit]).sum(axis=1)
         alpha, beta = (a_after - a) * at_u, a_after * at_u
         q = c_after**2 * (from_users + h * alpha[unit] + change * beta[unit])
         even, odd = at_user(c_after * on_items), at_user(q)
@@ -133,9 +132,7 @@ class OwnEdges:
             for start, middle, end in zip((alpha, beta), even, odd, strict=True)
         ]
         gamma = second * (c_after - c) * on_items + third * (q - c**2 * from_users)
-        back = column_product(self.back, torch.from_numpy(embedding.T)).numpy()
-        alone, moved = np.split(back, 2)
-        total: FloatArray = own.matrix(gamma) @ self.gram
+        total = own.times(gamma, self.gram)
         total += moved.T
         there = total[unit, item] + h * theta[0][unit] + change * theta[1][unit]
         total *= self.item_roots
@@ -161,28 +158,32 @@ class _Entries:
         starts, lengths = graph.indptr[users].astype(np.int64), np.diff(graph.indptr)[users].astype(np.int64)
         edges = _ranges(starts, lengths)
         keys = np.repeat(np.arange(len(users)), lengths) * width + graph.indices[edges]
-        named = rows * width + items
-        added: BoolArray = ~np.isin(named, keys)
-        everything = np.concatenate([keys, named[added]])
-        order = np.argsort(everything, kind="stable")
-        keys = everything[order]
+        before, named = graph.data[edges], rows * width + items
+        places = np.searchsorted(keys, named)  # each row ascends, and so do the keys
+        added = np.append(keys, -1)[places] != named
+        if added.any():
+            keys, before = np.append(keys, named[added]), np.append(before, np.zeros(int(added.sum())))
+            order = np.argsort(keys)
+            keys, before = keys[order], before[order]
+            places = np.searchsorted(keys, named)
         self.rows, self.items = np.divmod(keys, width)
-        self.before = np.concatenate([graph.data[edges], np.zeros(int(added.sum()))])[order]
-        self.change = np.zeros(len(keys))
-        self.change[np.searchsorted(keys, named)] = delta
+        self.before, self.change = before, np.zeros(len(keys))
+        self.change[places] = delta
         self.lengths = np.bincount(self.rows, minlength=self.units)
         self.ends = np.cumsum(self.lengths)
+        indptr, shape = np.append(0, self.ends), (self.units, width)
+        self._sparse = scipy.sparse.csr_matrix((self.change, self.items, indptr), shape=shape)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """(B,) the sum over the entries of each unit."""
         found: FloatArray = np.bincount(self.rows, values, minlength=self.units).astype(np.float64)
         return found
 
-    def matrix(self, values: FloatArray) -> scipy.sparse.csr_matrix:
-        """(B, items) with these values of the entries."""
-        indptr = np.concatenate([[0], self.ends])
-        shape = (self.units, self.prepared.graph.shape[1])
-        return scipy.sparse.csr_matrix((values, self.items, indptr), shape=shape)
+    def times(self, values: FloatArray, matrix: FloatArray) -> FloatArray:
+        """(B, n) for each unit the sum over its entries of value times row of the item in ``matrix`` (items, n)."""
+        self._sparse.data = values
+        product: FloatArray = self._sparse @ matrix
+        return product
 
     def gram_times(self, values: FloatArray, some: IntArray) -> FloatArray:
         """(some,) G ``values`` at the entries ``some``, each for its unit."""
