@@ -1,28 +1,17 @@
-"""Adam, with the bits of ``torch.optim.Adam`` on the CPU.
+"""torch's Adam, step by step, without its class of optimisers.
 
-Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015, algorithm 1. With g the gradient of a parameter in
-step t, and beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-8,
-
-    m <- beta_1 m + (1 - beta_1) g,        v <- beta_2 v + (1 - beta_2) g²,
-
-    parameter <- parameter - rate / (1 - beta_1^t) m / (sqrt(v) / sqrt(1 - beta_2^t) + epsilon).
-
-The first optimiser of ``torch.optim`` that a process makes imports torch's compiler, 1.1 s of CPU time that fitting a small
-model does not otherwise need.
+The first object of ``torch.optim`` that a process makes imports torch's compiler: 1.1 s of CPU time, which fitting a small
+model does not otherwise need. The function that computes the steps (``torch.optim.adam.adam``) does without.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
-BETAS = (0.9, 0.999)
-EPSILON = 1e-8
-
 
 class Adam:
-    """Minimises what the gradients of its parameters belong to.
+    """Minimises what the gradients of its parameters belong to, with the defaults of ``torch.optim.Adam``.
 
     A parameter without a gradient is left alone, and its steps are not counted.
     """
@@ -55,13 +44,25 @@ class _State:
         import torch
 
         self.parameter, self.learning_rate = parameter, learning_rate
-        self.mean, self.square = torch.zeros_like(parameter), torch.zeros_like(parameter)  # m and v
-        self.steps = 0
+        self.mean, self.square = torch.zeros_like(parameter), torch.zeros_like(parameter)
+        self.steps = torch.zeros(())
 
     def move(self, gradient: Any) -> None:
-        self.steps += 1
-        first, second = BETAS
-        self.mean.lerp_(gradient, 1 - first)
-        self.square.mul_(second).addcmul_(gradient, gradient, value=1 - second)
-        root = self.square.sqrt().div_(math.sqrt(1 - second**self.steps)).add_(EPSILON)
-        self.parameter.addcdiv_(self.mean, root, value=-self.learning_rate / (1 - first**self.steps))
+        from torch.optim.adam import adam
+
+        adam(
+            [self.parameter],
+            [gradient],
+            [self.mean],
+            [self.square],
+            [],
+            [self.steps],
+            foreach=False,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=0.999,
+            lr=self.learning_rate,
+            weight_decay=0.0,
+            eps=1e-8,
+            maximize=False,
+        )
