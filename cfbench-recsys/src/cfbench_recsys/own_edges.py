@@ -32,15 +32,13 @@ from collections.abc import Sequence
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
+from cfbench_recsys.degrees import inverse_roots
 from cfbench_recsys.edits import FloatArray, IntArray
 
 MOST_LAYERS = 3
 
 MOST_ITEMS = 5_000
 """More would make G larger than 200 MB."""
-
-SMALLEST_DEGREE = 1e-9
-"""As of ``bipartite_graph.py``: a node with a smaller degree counts as isolated."""
 
 
 def can_prepare(items: int, weights: Sequence[float]) -> bool:
@@ -73,8 +71,8 @@ class OwnEdges:
         self.shares = np.pad(shares, (0, MOST_LAYERS + 1 - len(shares)))
         self.user_degrees, self.item_degrees = (np.asarray(graph.sum(axis=axis)).ravel() for axis in (1, 0))
         self.user_roots, self.item_roots = (
-            _inverse_roots(self.user_degrees),
-            _inverse_roots(self.item_degrees),
+            inverse_roots(self.user_degrees),
+            inverse_roots(self.item_degrees),
         )
         weighted = graph.multiply(self.user_roots[:, None]).tocsr()
         self.gram: FloatArray = (weighted.T @ weighted).toarray(order="C")
@@ -99,8 +97,8 @@ class OwnEdges:
         zeroth, first, second, third = self.shares
         own = _Entries(self, users, rows, items, delta)
         h, change, after, item, unit = own.before, own.change, own.before + own.change, own.items, own.rows
-        a, a_after = self.user_roots[users], _inverse_roots(self.user_degrees[users] + own.sums(change))
-        c, c_after = self.item_roots[item], _inverse_roots(self.item_degrees[item] + change)
+        a, a_after = self.user_roots[users], inverse_roots(self.user_degrees[users] + own.sums(change))
+        c, c_after = self.item_roots[item], inverse_roots(self.item_degrees[item] + change)
 
         def at_user(q: FloatArray) -> tuple[FloatArray, FloatArray]:
             """What h and δ are multiplied with in R'ᵀ D_a'² R' q, for q on the entries."""
@@ -201,10 +199,3 @@ def _ranges(starts: IntArray, lengths: IntArray) -> IntArray:
     ends = np.cumsum(lengths)
     found: IntArray = np.arange(lengths.sum()) + np.repeat(starts - (ends - lengths), lengths)
     return found
-
-
-def _inverse_roots(degrees: FloatArray) -> FloatArray:
-    """degree^-1/2, and 0 for isolated nodes."""
-    connected = degrees > SMALLEST_DEGREE
-    roots: FloatArray = np.where(connected, 1.0 / np.sqrt(np.where(connected, degrees, 1.0)), 0.0)
-    return roots
