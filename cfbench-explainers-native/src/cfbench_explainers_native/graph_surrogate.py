@@ -84,7 +84,7 @@ class Surrogate:
         weights: (B, L, d, d) W_l of each unit.
     """
 
-    def __init__(self, neighbourhood: Neighbourhood, weights: FloatArray) -> None:
+    def __init__(self, neighbourhood: Neighbourhood, weights: FloatArray | torch.Tensor) -> None:
         import torch
 
         self.neighbourhood, self.graph = neighbourhood, neighbourhood.graph
@@ -96,7 +96,9 @@ class Surrogate:
 
     def choose(self, units: IntArray) -> Surrogate:
         """Those of the units ``units``."""
-        return Surrogate(self.neighbourhood, self.weights[units].numpy())
+        import torch
+
+        return Surrogate(self.neighbourhood, self.weights[torch.as_tensor(units)])
 
     def score_weighted(
         self,
