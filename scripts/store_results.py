@@ -84,6 +84,8 @@ def write_origin(
         **(more or {}),
         "elapsed_seconds": round(sum(map(elapsed_seconds, runs)), 1),
     }
+    if len(runs) > 1:
+        about["elapsed_seconds_by_run"] = {run.directory.name: round(elapsed_seconds(run), 1) for run in runs}
     Path(f"{name}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 

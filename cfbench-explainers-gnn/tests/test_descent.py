@@ -250,3 +250,21 @@ def test_a_list_with_empty_places_is_explained(graph_world: MakeWorld) -> None:
     for method in METHODS:
         edits = explain(method, shorter, world.context).edits
         assert len(edits) == len(targets) and edits.counts().max() > 0
+
+
+@pytest.mark.parametrize("level", ["item", "list"])
+@pytest.mark.parametrize("method", METHODS)
+def test_prefixes_that_are_scored_together_find_what_one_after_the_other_finds(
+    method: str, level: str, graph_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = graph_world("lightgcn", 7, users=8, items=10)
+    options: dict[str, Any] = {"prefixes": True, "restarts": 2} if method in DESCENTS else {}
+    targets = world.targets(3, level, "k-hop")
+    for row in range(len(targets)):
+        one = targets.take(slice(row, row + 1))
+        alone = explain(method, one, world.context, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr("cfbench_explainers_gnn.descent.MANY_EDGES", 0)
+            together = explain(method, one, world.context, **options)
+        assert triples(alone.edits, 0) == triples(together.edits, 0)
+        assert together.details["queries"][0] >= alone.details["queries"][0]

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cfbench_core.lifecycle.streams import generator
 from cfbench_explainers_gnn.blocks import Block
-from cfbench_explainers_gnn.gradient_greedy import Config, GradientGreedy
+from cfbench_explainers_gnn.gradient_greedy import Config, GradientGreedy, _steepest
 from cfbench_explainers_gnn.one_gradient import Config as OneConfig
 from cfbench_explainers_gnn.one_gradient import OneGradient
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig, possible_edits
@@ -164,3 +166,15 @@ def test_the_reference_displaces_as_many_items_as_the_baseline(
                 for row in range(len(asked))
             ]
         assert (np.array(counts["reference"]) >= np.array(counts["baseline"])).all()
+
+
+@given(st.lists(st.lists(st.integers(-2, 1), max_size=6), max_size=5), st.integers(1, 3))
+def test_the_steepest_edits_are_those_of_a_sorted_list(slopes: list[list[int]], width: int) -> None:
+    rows = np.repeat(np.arange(len(slopes)), [len(own) for own in slopes])
+    flat = [slope for own in slopes for slope in own]
+    units, edges = _steepest(np.array(flat, dtype=float), rows, width)
+    wanted = []
+    for unit in range(len(slopes)):
+        own = [edge for edge in range(len(flat)) if rows[edge] == unit and flat[edge] < 0]
+        wanted += [(unit, edge) for edge in sorted(own, key=lambda edge: flat[edge])[:width]]  # stable
+    assert list(zip(units.tolist(), edges.tolist(), strict=True)) == wanted

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cfbench_explainers_gnn.blocks import Block
-from cfbench_recsys.edits import BoolArray, IntArray
+from cfbench_recsys.edits import BoolArray, Edits, IntArray
 from cfbench_recsys.targets import Answer
 
 
@@ -37,6 +37,7 @@ class BestAnswers:
         self.improved_at = np.zeros(count, dtype=np.int64)
         self.queries = np.zeros(count)
         self._tested: BoolArray = np.zeros(len(block.possible.rows), dtype=bool)
+        self._must_test: BoolArray = np.zeros(count, dtype=bool)
         self.inside: BoolArray = block.targets.items >= 0
         self.wanted = np.count_nonzero(block.targets.items >= 0, axis=1)
 
@@ -48,10 +49,7 @@ class BestAnswers:
         Returns:
             (units of ``part``,) items displaced; -1 where the model was not queried.
         """
-        changed = np.zeros(len(part), dtype=bool)
-        changed[part.possible.rows[chosen != self._tested[part.edges]]] = True
-        self._tested[part.edges] = chosen
-        units = np.flatnonzero(changed)
+        units = self._changed(part, chosen)
         found = np.full(len(part), -1, dtype=np.int64)
         if len(units):
             edits = part.possible.where(chosen).choose(units)
@@ -61,6 +59,45 @@ class BestAnswers:
             self.queries[part.units[units]] += 1
             self.offer(part, chosen, found, step)
         return found
+
+    def test_in_turn(self, part: Block, choices: list[BoolArray]) -> None:
+        """Queries the real model with ``choices`` (E of ``part``, each a larger set) of one unit, all at once.
+
+        Stored is what :meth:`test` would store for one after the other, until an answer is met that the next could not
+        better.
+        """
+        choices = [chosen for chosen in choices if len(self._changed(part, chosen))]
+        if not choices:
+            return
+        edits = Edits.concatenate([part.possible.where(chosen) for chosen in choices])
+        outside = part.outside(edits, np.zeros(len(choices), dtype=np.int64))
+        self.queries[part.units] += len(choices)
+        for chosen, found in zip(choices, outside, strict=True):
+            if not self.could_be_better(int(chosen.sum()))[part.units].all():
+                self._must_test[part.units] = True  # nothing was stored of what was scored last
+                break
+            self.inside[part.units] = ~found & (part.targets.items >= 0)
+            self.offer(part, chosen, found.sum(keepdims=True), 0)
+
+    def _changed(self, part: Block, chosen: BoolArray) -> IntArray:
+        """Units of ``part`` whose choice differs from the one tested last, which it becomes."""
+        changed = self._must_test[part.units].copy()
+        changed[part.possible.rows[chosen != self._tested[part.edges]]] = True
+        self._tested[part.edges], self._must_test[part.units] = chosen, False
+        return np.flatnonzero(changed)
+
+    def only(self, edges: BoolArray) -> Block:
+        """The block with those of its possible edits that ``edges`` (E,) marks: what is tested next has no other."""
+        rows = self.block.possible.rows
+        self._must_test[rows[self._tested & ~edges]] = True
+        self._tested &= edges
+        return Block(
+            self.block.targets,
+            self.block.possible.where(edges),
+            self.block.context,
+            self.block.units,
+            self.block.edges[edges],
+        )
 
     def offer(self, part: Block, chosen: BoolArray, displaced: IntArray, step: int) -> None:
         """Stores of ``chosen`` (E of ``part``), seen to displace so many (units of ``part``,), what is better."""
@@ -72,8 +109,12 @@ class BestAnswers:
         which = units[better]
         self.displaced[which], self.size[which] = displaced[better], size[better]
         self.improved_at[which] = step
-        of_better = better[part.possible.rows]
-        self.chosen[part.edges[of_better]] = chosen[of_better]
+        replaced = np.zeros(len(self.block), dtype=bool)
+        replaced[which] = True
+        self.chosen[replaced[self.block.possible.rows]] = (
+            False  # the part may hold only some of a unit's edits
+        )
+        self.chosen[part.edges[better[part.possible.rows] & chosen]] = True
 
     def could_be_better(self, size: int = 1) -> BoolArray:
         """(B,) whether ``size`` edits might make a better answer than the best so far."""

@@ -17,6 +17,7 @@ of 2**-24, so that edges that are equal on paper tie.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -86,6 +87,8 @@ class Block:
 
     def take(self, units: IntArray) -> Block:
         """The block of some of its units (ascending), which knows where they stood."""
+        if len(units) == len(self):
+            return copy(self)  # with the same tensors, whose places in the graph need not be looked up again
         marked = np.zeros(len(self), dtype=bool)
         marked[units] = True
         edges = np.flatnonzero(marked[self.possible.rows])

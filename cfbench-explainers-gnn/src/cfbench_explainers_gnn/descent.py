@@ -101,16 +101,31 @@ def try_prefixes(best: BestAnswers, strength: FloatArray) -> None:
 
     strength: (E of the block of ``best``,); of equal ones the first counts as stronger, -inf is never tested.
     """
-    block = best.block
-    possible = block.possible
-    sizes = np.bincount(possible.rows[strength > -np.inf], minlength=len(block))
+    possible = best.block.possible
+    sizes = np.bincount(possible.rows[strength > -np.inf], minlength=len(best.block))
     place = places(strength, possible)
-    for length in prefix_lengths(min(int(sizes.max(initial=0)), block.targets.budget)):
-        units = np.flatnonzero((sizes >= length) & best.could_be_better(length))
+    lengths = list(prefix_lengths(min(int(sizes.max(initial=0)), best.block.targets.budget)))
+    if not lengths:
+        return
+    strongest = place < lengths[-1]
+    block, place = best.only(strongest), place[strongest]
+    alone = len(block) == 1 and len(possible.rows) > MANY_EDGES
+    together = LENGTHS_AT_ONCE if alone else 1
+    for start in range(0, len(lengths), together):
+        some = lengths[start : start + together]
+        units = np.flatnonzero((sizes >= some[0]) & best.could_be_better(some[0]))
         if not len(units):
             break
-        part = block.take(units) if len(units) < len(block) else block
-        best.test(part, place[part.edges] < length, 0)
+        if alone:
+            best.test_in_turn(block, [place < length for length in some])
+        else:
+            part = block.take(units)
+            best.test(part, place[np.searchsorted(block.edges, part.edges)] < some[0], 0)
+
+
+MANY_EDGES = 20_000
+LENGTHS_AT_ONCE = 8
+"""A unit with so many possible edits is always processed alone; several of its prefixes are scored at once."""
 
 
 EVERY_LENGTH = 256

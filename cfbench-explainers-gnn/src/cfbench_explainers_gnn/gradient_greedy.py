@@ -176,6 +176,8 @@ class _State:
 
     def take(self, units: BoolArray, rows: IntArray) -> _State:
         """The state of the marked units; ``rows`` (E,) says to which unit an edit belongs."""
+        if units.all():
+            return self
         edges = units[rows]
         of_edges = (self.made[edges], self.newest[edges], self.barred[edges])
         return _State(*of_edges, self.left[units], self.slope[edges], self.in_vain[units])
@@ -205,6 +207,12 @@ def margins_and_slopes(block: Block, made: BoolArray) -> tuple[FloatArray, Float
 def _steepest(slope: FloatArray, rows: IntArray, width: int) -> tuple[IntArray, IntArray]:
     """Units and places of each unit's ``width`` edits with the most negative slope, steepest first."""
     falling = np.flatnonzero(slope < 0)
+    units, starts = np.unique(rows[falling], return_index=True)
+    if width == 1:  # a minimum in place of a sort of all edits
+        least = np.minimum.reduceat(slope[falling], starts) if len(starts) else np.empty(0)
+        steepest = falling[slope[falling] == least.repeat(np.diff(starts, append=len(falling)))]
+        units, first = np.unique(rows[steepest], return_index=True)
+        return units, steepest[first]
     falling = falling[np.lexsort((slope[falling], rows[falling]))]
     units = rows[falling]
     place = np.arange(len(units)) - np.searchsorted(units, units)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
-from cfbench_recsys.edits import BoolArray, FloatArray
+from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.targets import Targets
 
 if TYPE_CHECKING:
@@ -84,14 +84,21 @@ class Surrogate:
         weights: (B, L, d, d) W_l of each unit.
     """
 
-    def __init__(self, neighbourhood: Neighbourhood, weights: FloatArray) -> None:
+    def __init__(self, neighbourhood: Neighbourhood, weights: FloatArray | torch.Tensor) -> None:
         import torch
 
-        self.graph = neighbourhood.graph
+        self.neighbourhood, self.graph = neighbourhood, neighbourhood.graph
         self.weights = torch.as_tensor(weights)
-        self.transposed = self.weights.mT.contiguous()
+        self.plain = [layer.contiguous() for layer in self.weights.unbind(1)]  # W_l, (B, d, d) each
+        self.turned = [layer.mT.contiguous() for layer in self.plain]
         self.sides = torch.as_tensor(neighbourhood.users), torch.as_tensor(neighbourhood.items)
         self.across = tuple(side.T.contiguous() for side in self.sides)
+
+    def choose(self, units: IntArray) -> Surrogate:
+        """Those of the units ``units``."""
+        import torch
+
+        return Surrogate(self.neighbourhood, self.weights[torch.as_tensor(units)])
 
     def score_weighted(
         self,
@@ -131,5 +138,5 @@ class Surrogate:
         """(B, d) W_l v, or W_l^T v, for the vectors v (B, d) of the units."""
         from cfbench_recsys.batch_products import rows_product
 
-        plain, turned = self.weights[:, layer].contiguous(), self.transposed[:, layer].contiguous()
+        plain, turned = self.plain[layer], self.turned[layer]
         return rows_product(turned, plain, vectors) if transposed else rows_product(plain, turned, vectors)

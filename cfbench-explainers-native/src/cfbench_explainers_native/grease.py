@@ -163,15 +163,8 @@ class _Search:
         neighbourhood: Neighbourhood,
         context: Context,
     ) -> None:
-        import torch
-
         self.config, self.targets, self.scope, self.context = config, targets, scope, context
         self.surrogate = neighbourhood.fit(targets, config.fit_radius, config.ridge)
-        self.rows = torch.as_tensor(scope.rows)
-        self.edges = (torch.as_tensor(scope.users), torch.as_tensor(scope.items))
-        self.users = torch.as_tensor(targets.users)
-        self.items = torch.as_tensor(np.maximum(targets.items, 0))
-        self.seen = torch.as_tensor(seen_mask(targets, context.interactions.shape[1]))
         self.removed: BoolArray = np.zeros(len(scope.rows), dtype=np.bool_)  # tried last
         self.inside: BoolArray = targets.items >= 0  # (B, T) the targets that were in the list then
         self.wanted = self.inside.sum(axis=1)
@@ -185,31 +178,28 @@ class _Search:
         untouched = score_once(
             self.context.model, Edits.nothing(self.targets.users), self.context.interactions
         )
+        part = _Part(self, np.arange(len(self.targets)))
         with torch.no_grad():
-            fitted = self.scores(torch.ones(len(self.scope.rows), dtype=torch.float64))
+            fitted = part.scores(torch.ones(len(self.scope.rows), dtype=torch.float64))
         self.offset = torch.as_tensor(untouched) - fitted
-        p = torch.full((len(self.scope.rows),), self.config.start, dtype=torch.float64, requires_grad=True)
+        p = torch.full((len(self.scope.rows),), self.config.start, dtype=torch.float64)
         rate, slope = self.config.learning_rate, float(_slope(torch.tensor(self.config.start)))
         for _ in range(self.config.steps):
-            margins = self.margins(self.scores(torch.sigmoid(p)) + self.offset)
-            (effect,) = torch.autograd.grad((margins * torch.as_tensor(self.inside)).sum(), p)
-            with torch.no_grad():
-                scaled = per_unit_scale(effect, self.rows, len(self.targets))
-                p -= rate * (scaled - self.config.distance * _slope(p) / slope)
-            rate *= self.config.growth
-            self.test(p.detach().cpu().numpy())
-            if (self.gain >= self.wanted).all():
+            open_units = np.flatnonzero(self.gain < self.wanted)
+            if not len(open_units):
                 break
+            if len(open_units) < len(part.units):
+                part = _Part(self, open_units)
+            own = p[part.edges].requires_grad_()
+            margins = part.margins(part.scores(torch.sigmoid(own)) + self.offset[part.units])
+            (effect,) = torch.autograd.grad((margins * torch.as_tensor(self.inside[part.units])).sum(), own)
+            with torch.no_grad():
+                scaled = per_unit_scale(effect, part.rows, len(part.units))
+                p[part.edges] -= rate * (scaled - self.config.distance * _slope(own) / slope)
+            rate *= self.config.growth
+            self.test(p.cpu().numpy())
         self.shorten()
         return Answer(self.edits(self.best), _fidelity(fitted.cpu().numpy(), untouched, self.targets))
-
-    def scores(self, weight: torch.Tensor) -> torch.Tensor:
-        """(B, items) what the surrogates say when the edges in scope have these weights."""
-        return self.surrogate.score_weighted(self.users, self.rows, *self.edges, weight - 1.0)
-
-    def margins(self, scores: torch.Tensor) -> torch.Tensor:
-        """(B, T) the score of each target less that of the K-th best other candidate."""
-        return list_margins(scores, self.seen, self.items, self.targets.k)
 
     def test(self, p: FloatArray) -> None:
         """Tries the hard masks that changed on the recommender, and stores those that displace more."""
@@ -234,9 +224,10 @@ class _Search:
         """From here on the surrogates relate changes to the recommender's scores under the hard mask just tried."""
         import torch
 
+        part = _Part(self, units)
         with torch.no_grad():
-            fitted = self.scores(torch.as_tensor(~self.removed).to(torch.float64))
-        self.offset[units] = torch.as_tensor(real) - fitted[units]
+            fitted = part.scores(torch.as_tensor(~self.removed[part.edges]).to(torch.float64))
+        self.offset[units] = torch.as_tensor(real) - fitted
 
     def still_inside(self, scores: FloatArray, units: IntArray) -> BoolArray:
         """(E, T) which targets of ``units`` (E,) rank within the top K by the scores (E, items)."""
@@ -285,6 +276,36 @@ class _Search:
         return Edits(users, rows, self.scope.users[edges], self.scope.items[edges], ops)
 
 
+class _Part:
+    """Surrogates of some units, ascending, and their edges in scope.
+
+    A unit has the same scores in any part, bit by bit (``cfbench_recsys/batch_products.py``), so one that is finished need
+    not be scored with the others.
+    """
+
+    def __init__(self, search: _Search, units: IntArray) -> None:
+        import torch
+
+        scope, targets = search.scope, search.targets.take(units)
+        self.units, self.k = units, targets.k
+        self.edges = np.flatnonzero(np.isin(scope.rows, units))
+        self.rows = torch.as_tensor(np.searchsorted(units, scope.rows[self.edges]))
+        self.ends = tuple(torch.as_tensor(side[self.edges]) for side in (scope.users, scope.items))
+        self.surrogate = search.surrogate.choose(units)
+        self.users = torch.as_tensor(targets.users)
+        self.items = torch.as_tensor(np.maximum(targets.items, 0))
+        self.seen = torch.as_tensor(seen_mask(targets, search.context.interactions.shape[1]))
+
+    def scores(self, weight: torch.Tensor) -> torch.Tensor:
+        """(U, items) what the surrogates say when these edges have these weights."""
+        edge_users, edge_items = self.ends
+        return self.surrogate.score_weighted(self.users, self.rows, edge_users, edge_items, weight - 1.0)
+
+    def margins(self, scores: torch.Tensor) -> torch.Tensor:
+        """(U, T) the score of each target less that of the K-th best other candidate."""
+        return list_margins(scores, self.seen, self.items, self.k)
+
+
 def lengths_between(low: int, high: int) -> IntArray:
     """At most ``PREFIXES`` lengths above ``low`` and below ``high``, all of them if they are so few."""
     if high - low - 1 <= PREFIXES:
@@ -316,9 +337,10 @@ def _spearman(first: FloatArray, second: FloatArray) -> float:
     """Correlation of ranks, equal up to rounding being equal; NaN for fewer than two, or where all are equal."""
     if len(first) < 2:
         return float("nan")
-    from scipy.stats import rankdata  # at the top it would slow down every plan
+    import pandas as pd  # scipy.stats takes three times as long to import
 
-    ranks = [rankdata(np.rint(s / max(float(np.abs(s).max()), 1e-300) * GRID)) for s in (first, second)]
+    on_grid = (np.rint(s / max(float(np.abs(s).max()), 1e-300) * GRID) for s in (first, second))
+    ranks = [pd.Series(numbers).rank().to_numpy() for numbers in on_grid]
     if any(np.ptp(own) == 0 for own in ranks):
         return float("nan")
-    return float(np.corrcoef(ranks)[0, 1])
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])

@@ -29,10 +29,8 @@ import torch
 from torch import Tensor
 
 from cfbench_recsys.batch_products import scaled_columns
+from cfbench_recsys.degrees import SMALLEST_DEGREE
 from cfbench_recsys.edits import FloatArray
-
-SMALLEST_DEGREE = 1e-9
-"""A node with a smaller (or negative) degree counts as isolated: its factor and gradients are 0."""
 
 
 class _SparseProduct(torch.autograd.Function):

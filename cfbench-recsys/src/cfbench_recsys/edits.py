@@ -102,6 +102,12 @@ class Edits:
         rows = self.rows if op is None else self.rows[self.ops == op]
         return np.bincount(rows, minlength=len(self)).astype(np.int64)
 
+    def of_own_edges(self) -> BoolArray:
+        """(B,) whether all edges of an edit are edges of its user."""
+        foreign = self.edge_users != self.users[self.rows]
+        own: BoolArray = np.bincount(self.rows[foreign], minlength=len(self)) == 0
+        return own
+
     def profiles(self, interactions: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
         """(B, items) the edited profiles of ``users``, binary, indices sorted.
 

@@ -1,4 +1,4 @@
-"""Which edits of a graph change anything, which of a batch are the same, and how far their effects reach."""
+"""Which edits of a graph change anything, and which of a batch are the same."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.edits import ADD, BoolArray, Edits, IntArray
-
-FEW = 0.2
-"""A smaller share of the users counts as few."""
 
 
 def changes(edits: Edits, interactions: scipy.sparse.csr_matrix) -> BoolArray:
@@ -45,16 +42,3 @@ def distinct(edits: Edits, which: IntArray) -> tuple[IntArray, IntArray]:
     first: dict[tuple[int, bytes], int] = {}
     places = np.array([first.setdefault(key, len(first)) for key in keys_of(edits, which)])
     return which[np.unique(places, return_index=True)[1]], places
-
-
-def users_near_are_few(interactions: scipy.sparse.csr_matrix) -> bool:
-    """Whether a user has items in common with less than ``FEW`` of the users, the mean over 256 of those with items.
-
-    It depends on the graph alone, so that what is computed one way or the other does not depend on the batch.
-    """
-    connected = np.flatnonzero(np.diff(interactions.indptr))
-    if not len(connected):
-        return True
-    some = interactions[connected[:: -(-len(connected) // 256)]]
-    near = (some != 0).astype(np.int64) @ (interactions != 0).astype(np.int64).T
-    return bool(near.nnz < FEW * near.shape[0] * near.shape[1])

@@ -22,7 +22,7 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 import torch
 from torch import Tensor
 
-from cfbench_recsys.bipartite_graph import SMALLEST_DEGREE
+from cfbench_recsys.degrees import inverse_roots
 from cfbench_recsys.edits import FloatArray, IntArray
 
 
@@ -121,7 +121,7 @@ class _Normalization(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weights: Tensor, pattern: EdgePattern) -> Tensor:
         values = weights.numpy()
-        factors = [_inverse_roots(degrees) for degrees in pattern.sums(values)]
+        factors = [inverse_roots(degrees) for degrees in pattern.sums(values)]
         both = pattern.products(*factors)
         entries = values * both
         ctx.pattern, ctx.factors, ctx.both, ctx.entries = pattern, factors, both, entries
@@ -156,13 +156,6 @@ class _Layer(torch.autograd.Function):
         users, items = (ctx.values, of_result) if ctx.to_items else (of_result, ctx.values)
         of_entries = torch.from_numpy(ctx.pattern.products(users, items))
         return of_entries, torch.from_numpy(of_x)[:, None], None, None
-
-
-def _inverse_roots(degrees: FloatArray) -> FloatArray:
-    """degree^-1/2, and 0 for isolated nodes."""
-    connected = degrees > SMALLEST_DEGREE
-    found: FloatArray = np.where(connected, 1.0 / np.sqrt(np.where(connected, degrees, 1.0)), 0.0)
-    return found
 
 
 LARGE = 20_000

@@ -48,6 +48,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import FloatArray, IntArray
+from cfbench_recsys.recommenders.adam import Adam
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, Stopping, check_shapes
 
@@ -263,7 +264,7 @@ class _Training(Training):
         self.losses: list[FloatArray] = [np.empty(0) for _ in range(config.steps + 1)]
         shapes = _shapes(interactions.shape[1], config.hidden, config.embedding)
         self.parameters = {name: self._parameter(name, shape) for name, shape in shapes.items()}
-        self.optimizer = self.torch.optim.Adam(self.parameters.values(), lr=config.learning_rate)
+        self.optimizer = Adam(self.parameters.values(), config.learning_rate)
 
     def _parameter(self, name: str, shape: tuple[int, ...]) -> Any:
         """Normal, as in the published code: of Xavier's variance, biases nearly 0."""

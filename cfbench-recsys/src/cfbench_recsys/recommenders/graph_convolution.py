@@ -15,11 +15,12 @@ there and back:
     F_u = E^T p        (d,)
     s(u) = (P E F_u) restricted to the items,   one column again,
 
-so B edits are B columns of one matrix, L sparse products there (the first is a look-up) and L back. Exact for
-any edits: removals and additions, anybody's edges. Float64. Scores and gradients of an edit do not depend, bit by bit,
-on the other edits of the batch (``batch_products.py``). An edit that changes nothing is scored from the
-final embeddings. Cost: O(L (edges + edited edges)) for each edit, memory O(edges + B nodes). Where an edit gives so many
-edges other weights that the shared matrix is of no use, it gets a matrix of its own (``reweighted_graph.py``).
+so B edits are B columns of one matrix, L sparse products there (the first is a look-up) and L back. Exact for any
+edits: removals and additions, anybody's edges; hard edits of edges of u alone need no propagation at all
+(``own_edges.py``). Float64. Scores and gradients of an edit do not depend, bit by bit, on the other edits of the batch
+(``batch_products.py``). An edit that changes nothing is scored from the final embeddings. Cost: O(L (edges + edited
+edges)) for each edit, memory O(edges + B nodes). Where an edit gives so many edges other weights that the shared matrix
+is of no use, it gets a matrix of its own (``reweighted_graph.py``).
 
 Link: softmax. BPR, which all of them minimise, is the likelihood that an interaction is preferred to another item,
 P(i before j) = sigmoid(s_i - s_j) = exp(s_i) / (exp(s_i) + exp(s_j)): it fixes differences of scores within a user, and
@@ -44,8 +45,10 @@ from cfbench_core.devices.cuda import torch_device
 from cfbench_core.errors import UserError
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import Edits, FloatArray
-from cfbench_recsys.graph_edits import changes, distinct, users_near_are_few
+from cfbench_recsys.graph_edits import changes, distinct
+from cfbench_recsys.own_edges import OwnEdges, can_prepare
 from cfbench_recsys.quality import ranking_quality
+from cfbench_recsys.recommenders.adam import Adam
 from cfbench_recsys.recommenders.training import (
     CheckpointCallback,
     State,
@@ -156,10 +159,12 @@ class GraphConvolution(ABC):
         self._users, self._items, self._interactions = users, items, interactions
         strengths = self.strengths(interactions)
         self._users_across, self._items_across = users.T.contiguous(), items.T.contiguous()
-        self._few_users_near = users.device.type == "cpu" and users_near_are_few(interactions)
         self._graph = BipartiteGraph(interactions, self.device, strengths)
         self._pattern = EdgePattern(interactions)
         self._division: Division | None = None  # of the edges that were scored last
+        self._own_edges: OwnEdges | None = None  # made when it is needed
+        on_cpu = users.device.type == "cpu"
+        self._own_edges_suffice = on_cpu and can_prepare(len(items), self.layer_weights())
         propagation = Propagation(interactions, users.dtype, self.device, strengths)
         final = weighted_layers(propagation, self._users, self._items, self.layer_weights())
         self._final_users, self._final_items = (side.cpu().numpy() for side in final)
@@ -197,14 +202,38 @@ class GraphConvolution(ABC):
             scores[~edited] = column_product(torch.from_numpy(self._final_items), own).T.numpy()
         if edited.any():
             which, places = distinct(edits, np.flatnonzero(edited))
-            some = edits.choose(which)
-            arrays = (some.users, some.rows, some.edge_users, some.edge_items)
-            users, rows, edge_users, edge_items = (torch.from_numpy(a).to(self.device) for a in arrays)
-            delta = torch.from_numpy(some.ops.astype(np.float64)).to(self.device)
-            with torch.no_grad():
-                found = self.score_weighted(users, rows, edge_users, edge_items, delta)
-            scores[edited] = found.cpu().numpy()[places]
+            found = np.empty((len(which), scores.shape[1]))
+            alone = edits.of_own_edges()[which] & self._own_edges_suffice
+            for chosen, score in ((alone, self._score_own_edges), (~alone, self._score_any_edges)):
+                if chosen.any():
+                    found[chosen] = score(edits.choose(which[chosen]))
+            scores[edited] = found[places]
         return scores
+
+    def _score_own_edges(self, edits: Edits) -> FloatArray:
+        """(B, items) logits; each edit has edges of its user alone."""
+        if self._own_edges is None:
+            graph = self._interactions.astype(np.float64)
+            graph.data[:] = self._graph.strengths.numpy()
+            sides = self._users.numpy(), self._items.numpy()
+            self._own_edges = OwnEdges(graph, *sides, self.layer_weights())
+        delta = self.weighed(*self._tensors(edits)[2:]).numpy()
+        return self._own_edges.scores(edits.users, edits.rows, edits.edge_items, delta)
+
+    def _score_any_edges(self, edits: Edits) -> FloatArray:
+        """(B, items) logits."""
+        import torch
+
+        with torch.no_grad():
+            found: FloatArray = self.score_weighted(*self._tensors(edits)).cpu().numpy()
+        return found
+
+    def _tensors(self, edits: Edits) -> tuple[Any, ...]:
+        """users, rows, edge_users, edge_items and delta, as :meth:`score_weighted` takes them."""
+        import torch
+
+        arrays = (edits.users, edits.rows, edits.edge_users, edits.edge_items, edits.ops.astype(np.float64))
+        return tuple(torch.from_numpy(array).to(self.device) for array in arrays)
 
     def score_weighted(self, users: Any, rows: Any, edge_users: Any, edge_items: Any, delta: Any) -> Any:
         """(B, items) float64 logits as a torch tensor, differentiable in ``delta``, through the degrees too.
@@ -239,7 +268,7 @@ class GraphConvolution(ABC):
 
     def _scores(self, graphs: Any, users: Any) -> Any:
         """(B, items) logits of ``users`` (B,), each on its version of the graph."""
-        from cfbench_recsys.batch_products import column_product, scattered_product
+        from cfbench_recsys.batch_products import column_product
 
         weights = self.layer_weights()
         user_sum, item_sum = layers_of_units(graphs, users, weights)
@@ -247,13 +276,7 @@ class GraphConvolution(ABC):
         if item_sum is not None:
             embedding = _plus(embedding, column_product(self._items_across, item_sum, self._items), 1.0)
         if user_sum is not None:
-            few = self._few_users_near and len(weights) <= 4  # it holds layer 2 alone
-            own = (
-                scattered_product(self._users, user_sum)
-                if few
-                else column_product(self._users_across, user_sum, self._users)
-            )
-            embedding = _plus(embedding, own, 1.0)
+            embedding = _plus(embedding, column_product(self._users_across, user_sum, self._users), 1.0)
         embedding = embedding / sum(weights)
         on_users = column_product(self._users, embedding, self._users_across)
         on_items = column_product(self._items, embedding, self._items_across)
@@ -348,7 +371,7 @@ class Training:
             self._parameter(0.1 * self.random.standard_normal((count, config.dimensions), dtype=np.float32))
             for count in interactions.shape
         )
-        self.optimizer = torch.optim.Adam([self.users, self.items], lr=config.learning_rate)
+        self.optimizer = Adam([self.users, self.items], config.learning_rate)
 
     def _parameter(self, values: np.ndarray) -> Any:
         return self.torch.from_numpy(values).to(self.device).requires_grad_()

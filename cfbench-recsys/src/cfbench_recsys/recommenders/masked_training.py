@@ -71,7 +71,7 @@ class MaskedTraining(Training):
             self.parameters[name] = self._parameter(drawn.astype(np.float32))
         matrices = [self.parameters[name] for name in MATRICES]
         rate = config.matrix_rate * config.learning_rate
-        self.optimizer.add_param_group({"params": matrices, "lr": rate})
+        self.optimizer.add(matrices, rate)
         self.parameters |= {USERS: self.users, ITEMS: self.items}
         self.whole = self.shown = View.of(interactions, self.device)
         self.hidden: View | None = None

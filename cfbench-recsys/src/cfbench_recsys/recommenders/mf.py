@@ -36,6 +36,7 @@ from cfbench_core.devices.choice import Device
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
+from cfbench_recsys.recommenders.adam import Adam
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, check_shapes
 
@@ -163,7 +164,7 @@ class _Training(Training):
             self._parameter(np.zeros(config.dimensions, dtype=np.float32)) for _ in range(2)
         )
         parameters = [self.profile_weight, self.profile_bias, self.item_weight, self.item_bias]
-        self.optimizer = self.torch.optim.Adam(parameters, lr=config.learning_rate)
+        self.optimizer = Adam(parameters, config.learning_rate)
 
     def _parameter(self, values: np.ndarray) -> Any:
         return self.torch.from_numpy(values).to(self.device).requires_grad_()

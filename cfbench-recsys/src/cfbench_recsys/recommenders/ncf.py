@@ -44,6 +44,7 @@ from cfbench_core.devices.cuda import torch_device
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.recommenders.adam import Adam
 from cfbench_recsys.recommenders.mf import draw
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, check_shapes
@@ -228,7 +229,7 @@ class _Training(Training):
         self._start_optimizer()
 
     def _start_optimizer(self) -> None:
-        self.optimizer = self.torch.optim.Adam(self.parameters.values(), lr=self.config.learning_rate)
+        self.optimizer = Adam(self.parameters.values(), self.config.learning_rate)
 
     def _parameter(self, name: str, shape: tuple[int, ...]) -> Any:
         """Embeddings N(0, 0.1^2), layers uniform as He et al. 2015, biases 0, a head of ones for the product."""

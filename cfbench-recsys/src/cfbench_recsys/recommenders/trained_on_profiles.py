@@ -12,6 +12,7 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 from cfbench_core.devices.cuda import torch_device
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.quality import ranking_quality
+from cfbench_recsys.recommenders.adam import Adam
 from cfbench_recsys.recommenders.training import (
     CheckpointCallback,
     State,
@@ -30,7 +31,7 @@ class Training(ABC):
         users: those who have interactions.
     """
 
-    optimizer: Any
+    optimizer: Adam
 
     def __init__(
         self, interactions: scipy.sparse.csr_matrix, config: Any, random: np.random.Generator

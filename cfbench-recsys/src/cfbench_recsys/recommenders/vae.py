@@ -41,6 +41,7 @@ from cfbench_core.devices.cuda import torch_device
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.recommenders.adam import Adam
 from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
 from cfbench_recsys.recommenders.training import State, check_shapes
 from cfbench_recsys.scoring import BLOCK
@@ -217,7 +218,7 @@ class _Training(Training):
         self.steps = 0
         shapes = _shapes(interactions.shape[1], config.hidden, config.dimensions)
         self.parameters = {name: self._parameter(name, shape) for name, shape in shapes.items()}
-        self.optimizer = self.torch.optim.Adam(self.parameters.values(), lr=config.learning_rate)
+        self.optimizer = Adam(self.parameters.values(), config.learning_rate)
 
     def _parameter(self, name: str, shape: tuple[int, ...]) -> Any:
         """Drawn as in the paper's code: Xavier's uniform for weights, biases nearly 0."""

@@ -31,6 +31,7 @@ def refined_fidelity(config: None = None) -> Replication:
                 name="fidelity",
                 config="cfbench_recsys:replications/refined_fidelity.yaml",
                 changes={"small": ("recommenders=[mf]", "protocol.users=100"), "paper": ()},
+                minutes={"small": 24},
             ),
         ),
         items=(
