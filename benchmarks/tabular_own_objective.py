@@ -14,8 +14,8 @@ that is best by the objective.
 ``beaten`` is the share of factuals for which some rival is better by more than one part in 1e9, or for which only a rival
 has a counterfactual; ``by_row`` the same for the training rows alone, ``most`` the rival that is better most often,
 ``excess`` the mean of ALIBIC's objective over the best rival's where it is beaten. ``farther`` is the share of ALIBIC's
-counterfactuals that are farther than the nearest training row of the other class by L2. ``objective`` and ``L2`` are means of
-ALIBIC's counterfactuals; ``ms`` are CPU milliseconds per factual, of one call on one thread, the least of three.
+counterfactuals that are farther than the nearest training row of the other class by L2. ``objective`` and ``L2`` are means
+of ALIBIC's counterfactuals; ``ms`` are CPU milliseconds per factual, of one call on one thread, the least of three.
 Needs the files of CF-tabular (``CFBENCH_DATA_DIR``).
 """
 

@@ -5,17 +5,18 @@ Without the class, the objective is a sum over the coordinates, f(c) = sum_j f_j
 
     min f(c)  subject to  margin(c0) + change(c0, c) >= required
 
-has a closed solution for each multiplier of the condition: a number is where f_j(c_j) - multiplier slope_j c_j is smallest, a
-category at the level where f_j - multiplier change_j is. The smallest multiplier that meets the condition is found by
-bisection. Where categories jump at it, the levels on both sides are tried, with the numbers solved again. The numbers move
-half the way to the solution, categories all of it, and the margin is linearised again (sequential linear programming; for
-f = ||c - x||_2^2 a step is that of DeepFool, Moosavi-Dezfooli et al. 2016).
+has a closed solution for each multiplier of the condition: a number is where f_j(c_j) - multiplier slope_j c_j is
+smallest, a category at the level where f_j - multiplier change_j is. The smallest multiplier that meets the condition is
+found by bisection. Where categories jump at it, the levels on both sides are tried, with the numbers solved again. The
+numbers move half the way to the solution, categories all of it, and the margin is linearised again (sequential linear
+programming; for f = ||c - x||_2^2 a step is that of DeepFool, Moosavi-Dezfooli et al. 2016).
 
 That is done from several starts at once: the row found by FISTA, the factual, the prototype, and the nearest admissible
-training rows of the other class. Each has its own best point; a solution that is not in the other class is moved towards it
-by bisection. After each of the ``PHASES`` only the starts with the best points go on. These points are then moved towards the
-minimum of f by bisection, in all coordinates together and in one after the other, while they stay in the other class. The best of
-all points that were tested, the starts included, is the counterfactual: by f it is not worse than any start of the other class.
+training rows of the other class. Each has its own best point; a solution that is not in the other class is moved towards
+it by bisection. After each of the ``PHASES`` only the starts with the best points go on. These points are then moved
+towards the minimum of f by bisection, in all coordinates together and in one after the other, while they stay in the other
+class. The best of all points that were tested, the starts included, is the counterfactual: by f it is not worse than any
+start of the other class.
 """
 
 from __future__ import annotations
