@@ -62,7 +62,7 @@ def test_it_is_as_good_as_the_best_point_of_a_fine_grid(explain, network, number
             assert objective(answer, row, goal) <= 1.01 * objective(turned, row, goal).min() + 1e-3
 
 
-@pytest.mark.parametrize("seed", [1, 3, 4, 5, 7, 8])  # with both classes
+@pytest.mark.parametrize("seed", range(6))
 def test_of_all_rows_of_categories_it_mostly_finds_the_best(explain, network, seed):
     """Three columns of four levels: 64 rows, each of them tried."""
     draw = np.random.default_rng(seed)
@@ -71,7 +71,8 @@ def test_of_all_rows_of_categories_it_mostly_finds_the_best(explain, network, se
     every = np.concatenate(
         [np.eye(4)[list(levels)].reshape(1, -1) for levels in itertools.product(range(4), repeat=3)]
     )
-    model = network(12, seed=seed)
+    models = (network(12, seed=100 * seed + trial) for trial in itertools.count())
+    model = next(m for m in models if 0.2 < m.predict_proba(every).argmax(axis=1).mean() < 0.8)
     classes = model.predict_proba(every).argmax(axis=1)
     background = every[draw.integers(0, 64, 300)]
     known = model.predict_proba(background).argmax(axis=1)
