@@ -35,6 +35,7 @@ SPEC = ComponentSpec(
     needs={"classifier": {"access": {"gradients", "scores"}}},
     papers=("vanlooveren2021prototypes",),
     presets="cfbench_tabular:presets/alibic.yaml",
+    version="2",
 )
 
 

@@ -13,9 +13,8 @@ left of the iterations, from ``learning_rate`` / (1 + theta), so that no theta m
 at the row of c_t only, with levels of categories and numbers at the steps of their columns: the hinge counts at y_t
 while c_t is in the class of the factual, and of all c_t in the other class the one with the smallest sum of the last
 three terms is returned. An outer loop searches ``cost``: it is multiplied by ten until a counterfactual is found, then
-bisected between the largest cost without a counterfactual and the smallest with one. Afterwards (``refined``) the
-counterfactual is moved to where the last three terms are smaller, by bisection, in all coordinates and then in each;
-so is p, and the better of the two is returned.
+bisected between the largest cost without a counterfactual and the smallest with one. Afterwards (``refined``)
+the counterfactual descends on the last three terms from several starts (:mod:`refinement <.refinement>`).
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class Options:
     iterations: Annotated[int, Range(minimum=1), Help("steps for each of them")] = 30
     learning_rate: Annotated[float, Range(above=0), Help("first step size")] = 0.1
     refined: Annotated[
-        bool, Help("improve the counterfactuals found, coordinate by coordinate; false: as published")
+        bool, Help("improve the counterfactuals found by a descent from several starts; false: as published")
     ] = True
     categories: Annotated[
         Literal["mvdm", "abdm", "ignore"], Help("distance of levels, or each position a number")
