@@ -100,7 +100,9 @@ def main() -> None:
             rows.append({**key, **compared(setting, explainer, rivals)})
             print("  ".join(f"{value!s:>14}" for value in rows[-1].values()), flush=True)
     if arguments.keep:
-        keep(Path(arguments.keep), rows, SAME, "python benchmarks/tabular_own_objective.py --keep NAME")
+        explained = " ".join(arguments.explainers)
+        command = f"python benchmarks/tabular_own_objective.py --explainers {explained} --keep NAME"
+        keep(Path(arguments.keep), rows, SAME, command)
 
 
 class Setting:

@@ -86,8 +86,8 @@ class BestAnswers:
         self._tested[part.edges], self._must_test[part.units] = chosen, False
         return np.flatnonzero(changed)
 
-    def only(self, edges: BoolArray) -> Block:
-        """The block with those of its possible edits that ``edges`` (E,) marks: what is tested next has no other."""
+    def restricted(self, edges: BoolArray) -> Block:
+        """The block with those of its possible edits alone that ``edges`` (E,) marks; the next tests must be of it."""
         rows = self.block.possible.rows
         self._must_test[rows[self._tested & ~edges]] = True
         self._tested &= edges
@@ -106,14 +106,15 @@ class BestAnswers:
         better &= (displaced > self.displaced[units]) | (
             (displaced == self.displaced[units]) & (size < self.size[units])
         )
+        if not better.any():
+            return
         which = units[better]
         self.displaced[which], self.size[which] = displaced[better], size[better]
         self.improved_at[which] = step
         replaced = np.zeros(len(self.block), dtype=bool)
         replaced[which] = True
-        self.chosen[replaced[self.block.possible.rows]] = (
-            False  # the part may hold only some of a unit's edits
-        )
+        # All of a unit's edits, of which the part may hold only some.
+        self.chosen[replaced[self.block.possible.rows]] = False
         self.chosen[part.edges[better[part.possible.rows] & chosen]] = True
 
     def could_be_better(self, size: int = 1) -> BoolArray:

@@ -30,6 +30,9 @@ from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.soft_edits import list_margins, per_unit_scale, seen_mask
 from cfbench_recsys.targets import Answer, Context, Targets
 
+MANY_EDGES = 20_000
+"""A unit with more possible edits is processed alone, unless ``max_batch_edges`` says otherwise."""
+
 UNITS_AT_ONCE = 64
 CELLS_AT_ONCE = 4_000_000
 """Units of a block times nodes of the graph: what bounds the memory of one layer."""
@@ -43,7 +46,7 @@ class SearchConfig:
         int,
         Range(minimum=1),
         Help("units with more possible edits are processed one at a time, to bound memory"),
-    ] = 20_000
+    ] = MANY_EDGES
 
 
 class Block:

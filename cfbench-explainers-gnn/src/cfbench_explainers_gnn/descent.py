@@ -14,7 +14,7 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_explainers_gnn.best_answers import BestAnswers
-from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, places
+from cfbench_explainers_gnn.blocks import MANY_EDGES, Block, SearchConfig, in_blocks, places
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.targets import Answer, Context, Targets
 
@@ -99,7 +99,8 @@ def descend(block: Block, method: Descent, config: DescentConfig, name: str) -> 
 def try_prefixes(best: BestAnswers, strength: FloatArray) -> None:
     """Tests prefixes of the strongest edits of each unit (:func:`prefix_lengths`), while they could be better answers.
 
-    strength: (E of the block of ``best``,); of equal ones the first counts as stronger, -inf is never tested.
+    strength: (E of the block of ``best``,); of equal ones the first counts as stronger, -inf is never tested. Of a unit with
+    ``MANY_EDGES`` several prefixes are scored at once, and all of them count as queries.
     """
     possible = best.block.possible
     sizes = np.bincount(possible.rows[strength > -np.inf], minlength=len(best.block))
@@ -108,7 +109,7 @@ def try_prefixes(best: BestAnswers, strength: FloatArray) -> None:
     if not lengths:
         return
     strongest = place < lengths[-1]
-    block, place = best.only(strongest), place[strongest]
+    block, place = best.restricted(strongest), place[strongest]
     alone = len(block) == 1 and len(possible.rows) > MANY_EDGES
     together = LENGTHS_AT_ONCE if alone else 1
     for start in range(0, len(lengths), together):
@@ -123,9 +124,9 @@ def try_prefixes(best: BestAnswers, strength: FloatArray) -> None:
             best.test(part, place[np.searchsorted(block.edges, part.edges)] < some[0], 0)
 
 
-MANY_EDGES = 20_000
 LENGTHS_AT_ONCE = 8
-"""A unit with so many possible edits is always processed alone; several of its prefixes are scored at once."""
+"""Prefixes that are scored at once where a unit is alone because of its ``MANY_EDGES``. Other units are in batches, and what
+is counted as queries of one must not depend on the others."""
 
 
 EVERY_LENGTH = 256

@@ -165,6 +165,7 @@ class _Search:
     ) -> None:
         self.config, self.targets, self.scope, self.context = config, targets, scope, context
         self.surrogate = neighbourhood.fit(targets, config.fit_radius, config.ridge)
+        self.part = _Part(self, np.arange(len(targets)))  # the units that are still searched for
         self.removed: BoolArray = np.zeros(len(scope.rows), dtype=np.bool_)  # tried last
         self.inside: BoolArray = targets.items >= 0  # (B, T) the targets that were in the list then
         self.wanted = self.inside.sum(axis=1)
@@ -178,7 +179,7 @@ class _Search:
         untouched = score_once(
             self.context.model, Edits.nothing(self.targets.users), self.context.interactions
         )
-        part = _Part(self, np.arange(len(self.targets)))
+        part = self.part
         with torch.no_grad():
             fitted = part.scores(torch.ones(len(self.scope.rows), dtype=torch.float64))
         self.offset = torch.as_tensor(untouched) - fitted
@@ -189,7 +190,7 @@ class _Search:
             if not len(open_units):
                 break
             if len(open_units) < len(part.units):
-                part = _Part(self, open_units)
+                part = self.part = _Part(self, open_units)
             own = p[part.edges].requires_grad_()
             margins = part.margins(part.scores(torch.sigmoid(own)) + self.offset[part.units])
             (effect,) = torch.autograd.grad((margins * torch.as_tensor(self.inside[part.units])).sum(), own)
@@ -224,7 +225,7 @@ class _Search:
         """From here on the surrogates relate changes to the recommender's scores under the hard mask just tried."""
         import torch
 
-        part = _Part(self, units)
+        part = self.part if np.array_equal(units, self.part.units) else _Part(self, units)
         with torch.no_grad():
             fitted = part.scores(torch.as_tensor(~self.removed[part.edges]).to(torch.float64))
         self.offset[units] = torch.as_tensor(real) - fitted
