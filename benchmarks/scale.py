@@ -3,6 +3,7 @@
     python benchmarks/scale.py cells 100 1000 5000        CPU s of the main process after the last result
     python benchmarks/scale.py users 1000 10000 100000    peak memory of the main process
     python benchmarks/scale.py workers 2 64 256           empty tasks a second, with simulated workers
+    python benchmarks/scale.py processes 1 2 4 8          CPU s of the same study with so many real worker processes
     python benchmarks/scale.py interactions 1000000       a study of EASE on synthetic data, 1,000 users explained
     python benchmarks/scale.py cached                     a default study that is wholly cached, and its plan
 
@@ -144,6 +145,15 @@ def measure_workers(workers: int, **changes: Any) -> dict[str, float]:
     return {"tasks": last.tasks, "main_s": round(cpu, 2), "tasks_per_s": round(last.tasks / wall, 1)}
 
 
+def measure_processes(out: str, workers: int, **changes: Any) -> dict[str, float]:
+    """The same study with so many real worker processes: what they cost, on the cores that there are."""
+    measured = measure_run(out, executor="process", workers=workers, **changes)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    measured["workers_s"] = round(children.ru_utime + children.ru_stime, 2)
+    measured["tasks_per_s"] = round(measured["tasks"] / measured["wall_s"], 1)
+    return measured
+
+
 def measure_command(*arguments: str) -> dict[str, float]:
     """CPU time of a command of cfbench, the median of three."""
     code = "import sys; from cfbench_core.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -168,6 +178,8 @@ def one(kind: str, size: int, rows: int, chunk: int) -> dict[str, Any]:
             return measure_run(out, cells=size, rows=rows, users=50, chunk=50, executor="inline")
         if kind == "users":
             return measure_run(out, cells=2, rows=2, users=size, chunk=chunk, executor="process", workers=1)
+        if kind == "processes":
+            return measure_processes(out, size, cells=100, rows=rows, users=200, chunk=50)
         return measure_workers(size, cells=250, rows=rows, users=4, chunk=2)
 
 
@@ -247,7 +259,7 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps(one(kind, *map(int, numbers))))
         return
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("cells", "users", "workers", "interactions", "cached"))
+    parser.add_argument("what", choices=("cells", "users", "workers", "processes", "interactions", "cached"))
     parser.add_argument("sizes", nargs="*", type=int)
     parser.add_argument("--rows", type=int, default=20, help="cells of one table")
     parser.add_argument("--chunk", type=int, default=1000, help="users of one task, for users")
@@ -271,7 +283,7 @@ def main(arguments: Sequence[str]) -> None:
             RESULTS,
             [{"version": given.store, **row} for row in rows],
             SAME,
-            "python benchmarks/scale.py {cells,users,workers,cached} SIZES --store NAME",
+            "python benchmarks/scale.py {cells,users,workers,processes,cached} SIZES --store NAME",
         )
 
 

@@ -6,6 +6,7 @@ Tables are written part by part, in row groups of ``GROUP`` rows across cells, s
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -69,9 +70,10 @@ class Part:
 
         def column(field: pa.Field) -> Any:
             if field.name in self.labels:
-                return pa.repeat(pa.scalar(self.labels[field.name], field.type), rows.num_rows)
+                return _repeated(self.labels[field.name], field.type, rows.num_rows)
             if field.name in rows.column_names:
-                return rows[field.name].cast(field.type)
+                found = rows[field.name]
+                return found if found.type == field.type else found.cast(field.type)
             return pa.nulls(rows.num_rows, field.type)
 
         return pa.table([column(field) for field in schema], schema=schema)
@@ -91,8 +93,8 @@ class Tables:
         for cell in self.plan.to_run:
             if role in cell.stages:
                 for task, outcome in self.results.of(cell.stages[role]):
-                    if outcome.done and (not optional or self.path(task, file).exists()):
-                        yield self.part(cell, self.path(task, file))
+                    if outcome.done and ((path := self.path(task, file)).exists() or not optional):
+                        yield self.part(cell, path)
 
     def scores(self) -> Iterator[Part]:
         """Scores, and for units whose work did not end well a row for each metric with its status."""
@@ -204,6 +206,13 @@ def _write(path: Path, parts: Sequence[Part], schema: pa.Schema) -> list[pa.Sche
         except _OtherSchemaError:
             return _distinct(part.schema() for part in parts)
     return None
+
+
+@functools.lru_cache(maxsize=256)  # most parts share most labels, and their number of rows
+def _repeated(label: str | int, as_type: pa.DataType, rows: int) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.repeat(pa.scalar(label, as_type), rows)
 
 
 class _OtherSchemaError(Exception):

@@ -119,7 +119,7 @@ class Store:
             )
         if not _KEY.fullmatch(key):
             raise ValueError(f"{key!r} cannot be the key of an artifact: use hexadecimal digits")
-        return self.root / kind / key[:2] / key
+        return self.root.joinpath(kind, key[:2], key)
 
     def has(self, kind: str, key: str) -> bool:
         """Whether the artifact is there with every byte as it was written; see :meth:`manifest`."""

@@ -65,6 +65,8 @@ def column_product(matrix: Tensor, x: Tensor, transposed: Tensor | None = None) 
     ``transposed``: the transpose (m, n) of the matrix, where it is at hand. Contiguous ones are multiplied faster.
     """
     other = matrix.T if transposed is None else transposed
+    if not x.requires_grad:
+        return _in_blocks(matrix, x)
     result: Tensor = _ColumnProduct.apply(matrix, other, x)  # type: ignore[no-untyped-call]
     return result
 

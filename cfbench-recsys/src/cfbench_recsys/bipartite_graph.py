@@ -20,6 +20,7 @@ and D its sums. Everything else stays as it is.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -55,16 +56,28 @@ def sparse_product(x: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
 def sparse_tensor(matrix: scipy.sparse.csr_matrix, dtype: torch.dtype, device: torch.device) -> Tensor:
     """A SciPy matrix as a torch CSR tensor with 32-bit indices (which are faster), if they suffice."""
     index = torch.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else torch.int64
+    starts, columns = (torch.from_numpy(numbers).to(index) for numbers in (matrix.indptr, matrix.indices))
+    return csr_tensor(starts, columns, torch.from_numpy(matrix.data).to(dtype), matrix.shape, device)
+
+
+def csr_tensor(
+    starts: Tensor,
+    columns: Tensor,
+    values: Tensor,
+    shape: tuple[int, int],
+    device: torch.device | None = None,
+) -> Tensor:
+    """A CSR tensor, without the warnings that torch gives with the first one of a process."""
+    _warn_once()
+    return torch.sparse_csr_tensor(starts, columns, values, shape, device=device)
+
+
+@functools.cache
+def _warn_once() -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
         warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr).to(index),
-            torch.from_numpy(matrix.indices).to(index),
-            torch.from_numpy(matrix.data).to(dtype),
-            matrix.shape,
-            device=device,
-        )
+        torch.sparse_csr_tensor(torch.tensor([0, 1]), torch.tensor([0]), torch.tensor([1.0]), (1, 1))
 
 
 class Propagation:
@@ -203,7 +216,7 @@ class EditedGraphs:
         rows, delta = self.rows[own], self.delta[own]
         edges = self.graph.histories(users).index_put_((self.edge_items[own], rows), delta, accumulate=True)
         degrees = self.graph.user_degrees[users].index_add_(0, rows, delta)
-        return self.scale_items(scaled_columns(edges, _inverse_roots(degrees)))
+        return self.scale_items(scaled_columns(edges, inverse_roots(degrees)))
 
 
 class _Scaling:
@@ -214,14 +227,14 @@ class _Scaling:
         node, graph = touched // graphs, touched % graphs
         edited = degrees[node].index_add_(0, places, delta)
         self.touched = (node, graph)
-        self.factors = _inverse_roots(edited)
-        self.untouched_factors = _inverse_roots(degrees)[:, None]
+        self.factors = inverse_roots(edited)
+        self.untouched_factors = inverse_roots(degrees)[:, None]
 
     def __call__(self, x: Tensor) -> Tensor:
         return (x * self.untouched_factors).index_put_(self.touched, x[self.touched] * self.factors)
 
 
-def _inverse_roots(degrees: Tensor) -> Tensor:
+def inverse_roots(degrees: Tensor) -> Tensor:
     """degree^-1/2, and 0 with a gradient of 0 for isolated nodes."""
     connected = degrees > SMALLEST_DEGREE
     return torch.where(connected, torch.where(connected, degrees, 1.0).rsqrt(), 0.0)

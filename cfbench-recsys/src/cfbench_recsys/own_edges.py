@@ -20,25 +20,33 @@ items are
     w_0 E_I F_u + D_c' ((w_1 M + w_2 N + w_3 Q) F_u + G γ + h θ_1 + δ θ_2),
 
 with γ (items of h and h' only) and the numbers θ of :meth:`OwnEdges.scores`. A batch of B edits costs O(B items (d +
-|h|)) in place of O(B (edges + nodes d)); what is prepared takes 8 items² bytes. Exact up to rounding, and an edit has
-the same bits in every batch: sums go over the items of one user in ascending order, and dense products are those of
-``batch_products.py``.
+|h|)) in place of O(B (edges + nodes d)), and so do the gradients; what is prepared takes 8 items² bytes. Exact up to
+rounding, and an edit has the same bits in every batch, gradients included: sums go over the items of one user in
+ascending order, and dense products are those of ``batch_products.py``. On the CPU only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
+import torch
+from torch import Tensor
 
-from cfbench_recsys.degrees import inverse_roots
+from cfbench_recsys.batch_products import column_product
+from cfbench_recsys.bipartite_graph import csr_tensor, inverse_roots
 from cfbench_recsys.edits import FloatArray, IntArray
 
 MOST_LAYERS = 3
 
 MOST_ITEMS = 5_000
 """More would make G larger than 200 MB."""
+
+
+MOST_EDITS = 512
+"""Of one unit of ``score_weighted``: with |h| + 512 items the cost of the products with G nears that of propagating."""
 
 
 def can_prepare(items: int, weights: Sequence[float]) -> bool:
@@ -66,132 +74,169 @@ class OwnEdges:
 
         graph = graph.astype(np.float64)
         graph.sort_indices()
-        self.graph, self.users, self.items = graph, users, np.ascontiguousarray(items)
+        self.graph = graph
         shares = np.asarray(weights) / sum(weights)
-        self.shares = np.pad(shares, (0, MOST_LAYERS + 1 - len(shares)))
-        self.user_degrees, self.item_degrees = (np.asarray(graph.sum(axis=axis)).ravel() for axis in (1, 0))
-        self.user_roots, self.item_roots = (
-            inverse_roots(self.user_degrees),
-            inverse_roots(self.item_degrees),
-        )
-        weighted = graph.multiply(self.user_roots[:, None]).tocsr()
-        self.gram: FloatArray = (weighted.T @ weighted).toarray(order="C")
-        self.from_users: FloatArray = np.ascontiguousarray(weighted.T @ users)  # M
-        scaled = self.item_roots[:, None]
-        twice = self.gram @ (scaled * items)  # N
+        self.shares: list[float] = np.pad(shares, (0, MOST_LAYERS + 1 - len(shares))).tolist()
+        user_degrees, item_degrees = (torch.from_numpy(_sums(graph, axis)) for axis in (1, 0))
+        self.user_degrees, self.item_degrees = user_degrees, item_degrees
+        self.user_roots, self.item_roots = inverse_roots(user_degrees), inverse_roots(item_degrees)
+        weighted = graph.multiply(self.user_roots.numpy()[:, None]).tocsr()
+        gram: FloatArray = (weighted.T @ weighted).toarray(order="C")
+        from_users: FloatArray = weighted.T @ users  # M
+        scaled = self.item_roots.numpy()[:, None]
+        twice = gram @ (scaled * items)  # N
+        thrice = gram @ (scaled**2 * from_users)  # Q
         _, first, second, third = self.shares
-        self.sent = second * self.from_users + third * twice
-        thrice = self.gram @ (scaled**2 * self.from_users)  # Q
-        back = first * self.from_users + second * twice + third * thrice
+        back = first * from_users + second * twice + third * thrice
+        self.gram, self.users, self.items = map(torch.from_numpy, (gram, users, np.ascontiguousarray(items)))
+        self.from_users = torch.from_numpy(np.ascontiguousarray(from_users))
+        self.sent = torch.from_numpy(second * from_users + third * twice)
         self.back = torch.from_numpy(np.concatenate([items, back]))
+        self.back_across = self.back.T.contiguous()
 
-    def scores(self, users: IntArray, rows: IntArray, items: IntArray, delta: FloatArray) -> FloatArray:
+    def scores(self, users: Tensor, rows: Tensor, items: Tensor, delta: Tensor) -> Tensor:
         """(B, items) logits of ``users`` (B,), each on its graph: edge (users[rows[e]], items[e]) weighs ``delta[e]`` more.
 
-        No edge is named twice in one graph.
+        Differentiable in ``delta``, through the degrees too. Changes of an edge that is named twice add up.
         """
-        import torch
-
-        from cfbench_recsys.batch_products import column_product
-
         zeroth, first, second, third = self.shares
-        own = _Entries(self, users, rows, items, delta)
-        h, change, after, item, unit = own.before, own.change, own.before + own.change, own.items, own.rows
+        own = _Entries(self, users, rows, items)
+        item, unit, h, touched = own.items, own.rows, own.before, own.touched
+        change = torch.zeros_like(h).index_add(0, own.places, delta)
+        after = h + change
         a, a_after = self.user_roots[users], inverse_roots(self.user_degrees[users] + own.sums(change))
-        c, c_after = self.item_roots[item], inverse_roots(self.item_degrees[item] + change)
+        c, c_after = (
+            self.item_roots.index_select(0, item),
+            inverse_roots(self.item_degrees.index_select(0, item) + change),
+        )
+        c_change = c_after - c
 
-        def at_user(q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def at_user(q: Tensor) -> tuple[Tensor, Tensor]:
             """What h and δ are multiplied with in R'ᵀ D_a'² R' q, for q on the entries."""
             edited = a_after**2 * own.sums(after * q)
             return edited - a**2 * own.sums(h * q), edited
 
-        layer = a_after[unit] * c_after * after  # layer 1 of the unit vector of u
+        layer = own.of_unit(a_after) * c_after * after  # layer 1 of the unit vector of u
         z = c_after * layer
         for_history, for_change = at_user(z)
         # layer 3 less D_c G z, which ``sent`` holds
-        more = c_after * (h * for_history[unit] + change * for_change[unit])
-        touched = np.flatnonzero(change)
-        more[touched] += (c_after - c)[touched] * own.gram_times(z, touched)
+        more = c_after * (h * own.of_unit(for_history) + change * own.of_unit(for_change))
+        more = more.index_add(0, touched, c_change.index_select(0, touched) * own.gram_times(z))
         # layer 2 at u less what ``sent`` holds
         user_value = a_after * own.sums(after * z) - a * own.sums(h * z)
         own_embeddings = self.users[users]
-        embedding: FloatArray = (zeroth + second * user_value)[:, None] * own_embeddings
-        embedding += own.times(first * layer + third * more, self.items) + own.times(z, self.sent)
+        embedding = (zeroth + second * user_value)[:, None] * own_embeddings
+        embedding = embedding + own.times(first * layer + third * more, self.items) + own.times(z, self.sent)
 
-        back = column_product(self.back, torch.from_numpy(embedding.T)).numpy()
+        back = column_product(self.back, embedding.T, self.back_across)
         alone, moved = back[: len(self.items)], back[len(self.items) :]
-        on_items, at_u = alone[item, unit], (own_embeddings * embedding).sum(axis=1)
-        from_users = (self.from_users[item] * embedding[unit]).sum(axis=1)
+        on_items, at_u = alone[item, unit], (own_embeddings * embedding).sum(dim=1)
+        from_users = (self.from_users.index_select(0, item) * own.of_unit(embedding)).sum(dim=1)
         alpha, beta = (a_after - a) * at_u, a_after * at_u
-        q = c_after**2 * (from_users + h * alpha[unit] + change * beta[unit])
+        q = c_after**2 * (from_users + h * own.of_unit(alpha) + change * own.of_unit(beta))
         even, odd = at_user(c_after * on_items), at_user(q)
-        theta = [
+        of_history, of_change = (
             first * start + second * middle + third * end
             for start, middle, end in zip((alpha, beta), even, odd, strict=True)
-        ]
-        gamma = second * (c_after - c) * on_items + third * (q - c**2 * from_users)
-        total = own.times(gamma, self.gram)
-        total += moved.T
-        there = total[unit, item] + h * theta[0][unit] + change * theta[1][unit]
-        total *= self.item_roots
-        total[unit, item] = there * c_after
-        total += zeroth * alone.T
-        return total
+        )
+        gamma = second * c_change * on_items + third * (q - c**2 * from_users)
+        total = own.times(gamma, self.gram).add_(moved.T)  # in place: as large as the result
+        there = total[unit, item] + h * own.of_unit(of_history) + change * own.of_unit(of_change)
+        total.mul_(self.item_roots).index_put_((unit, item), there * c_after)
+        return total.add_(alone.T, alpha=zeroth) if zeroth else total
 
 
 class _Entries:
-    """The items of the row of each unit's user before and after the edit, ascending; all arrays (entries,).
+    """The items of the row of each unit's user before and after the edit, ascending; all tensors (entries,).
 
     Attributes:
         rows, items: unit and item.
         before: h, the weight of the edge, 0 where there is none.
-        change: δ.
+        places: (E,) the entry of each edited edge; touched: the entries that are edited, each once.
     """
 
-    def __init__(
-        self, prepared: OwnEdges, users: IntArray, rows: IntArray, items: IntArray, delta: FloatArray
-    ) -> None:
+    def __init__(self, prepared: OwnEdges, users: Tensor, rows: Tensor, items: Tensor) -> None:
         graph, self.prepared, self.units = prepared.graph, prepared, len(users)
-        width = graph.shape[1]
-        starts, lengths = graph.indptr[users].astype(np.int64), np.diff(graph.indptr)[users].astype(np.int64)
+        width, of_users = graph.shape[1], users.numpy()
+        starts, lengths = (
+            numbers[of_users].astype(np.int64) for numbers in (graph.indptr, np.diff(graph.indptr))
+        )
         edges = _ranges(starts, lengths)
-        keys = np.repeat(np.arange(len(users)), lengths) * width + graph.indices[edges]
-        before, named = graph.data[edges], rows * width + items
+        keys = np.repeat(np.arange(self.units), lengths) * width + graph.indices[edges]
+        before, named = graph.data[edges], rows.numpy() * width + items.numpy()
         places = np.searchsorted(keys, named)  # each row ascends, and so do the keys
         added = np.append(keys, -1)[places] != named
         if added.any():
-            keys, before = np.append(keys, named[added]), np.append(before, np.zeros(int(added.sum())))
+            new = np.unique(named[added])
+            keys, before = np.append(keys, new), np.append(before, np.zeros(len(new)))
             order = np.argsort(keys)
             keys, before = keys[order], before[order]
             places = np.searchsorted(keys, named)
-        self.rows, self.items = np.divmod(keys, width)
-        self.before, self.change = before, np.zeros(len(keys))
-        self.change[places] = delta
-        self.lengths = np.bincount(self.rows, minlength=self.units)
-        self.ends = np.cumsum(self.lengths)
-        indptr, shape = np.append(0, self.ends), (self.units, width)
-        self._sparse = scipy.sparse.csr_matrix((self.change, self.items, indptr), shape=shape)
+        is_touched = np.zeros(len(keys), dtype=bool)
+        is_touched[places] = True
+        self._rows, self._items = np.divmod(keys, width)
+        self._touched = np.flatnonzero(is_touched)
+        self._lengths = np.bincount(self._rows, minlength=self.units)
+        self._ends = np.cumsum(self._lengths)
+        self._starts = torch.from_numpy(np.append(0, self._ends))
+        self.rows, self.items, self.before, self.places, self.touched = map(
+            torch.from_numpy, (self._rows, self._items, before, places, self._touched)
+        )
 
-    def sums(self, values: FloatArray) -> FloatArray:
+    def sums(self, values: Tensor) -> Tensor:
         """(B,) the sum over the entries of each unit."""
-        found: FloatArray = np.bincount(self.rows, values, minlength=self.units).astype(np.float64)
-        return found
+        return torch.zeros(self.units, dtype=values.dtype).index_add(0, self.rows, values)
 
-    def times(self, values: FloatArray, matrix: FloatArray) -> FloatArray:
+    def of_unit(self, values: Tensor) -> Tensor:
+        """(entries, ...) the value of the unit of each entry."""
+        return values.index_select(0, self.rows)
+
+    def times(self, values: Tensor, matrix: Tensor) -> Tensor:
         """(B, n) for each unit the sum over its entries of value times row of the item in ``matrix`` (items, n)."""
-        self._sparse.data = values
-        product: FloatArray = self._sparse @ matrix
-        return product
-
-    def gram_times(self, values: FloatArray, some: IntArray) -> FloatArray:
-        """(some,) G ``values`` at the entries ``some``, each for its unit."""
-        unit = self.rows[some]
-        lengths = self.lengths[unit]
-        others = _ranges((self.ends - self.lengths)[unit], lengths)
-        which = np.repeat(np.arange(len(some)), lengths)
-        products = self.prepared.gram[self.items[some][which], self.items[others]] * values[others]
-        found: FloatArray = np.bincount(which, products, minlength=len(some)).astype(np.float64)
+        if not values.requires_grad:
+            return self.sparse(values) @ matrix
+        found: Tensor = _EntriesProduct.apply(values, matrix, self)  # type: ignore[no-untyped-call]
         return found
+
+    def sparse(self, values: Tensor) -> Tensor:
+        """(B, items) ``values`` on the entries."""
+        shape = (self.units, self.prepared.graph.shape[1])
+        return csr_tensor(self._starts, self.items, values, shape)
+
+    def gram_times(self, values: Tensor) -> Tensor:
+        """(touched,) G ``values`` at the entries that are edited, each for its unit."""
+        unit = self._rows[self._touched]
+        lengths = self._lengths[unit]
+        others = _ranges((self._ends - self._lengths)[unit], lengths)
+        which = np.repeat(np.arange(len(unit)), lengths)
+        entries = self.prepared.gram.numpy()[self._items[self._touched][which], self._items[others]]
+        products = torch.from_numpy(entries) * values.index_select(0, torch.from_numpy(others))
+        zeros = torch.zeros(len(unit), dtype=values.dtype)
+        return zeros.index_add(0, torch.from_numpy(which), products)
+
+
+class _EntriesProduct(torch.autograd.Function):
+    """The (B, items) matrix with ``values`` on the entries, times a constant ``matrix`` (items, n)."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, matrix: Tensor, entries: _Entries) -> Tensor:
+        ctx.matrix, ctx.entries = matrix, entries
+        return entries.sparse(values.detach()) @ matrix
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        pattern, matrix = (
+            ctx.entries.sparse(torch.zeros(len(ctx.entries.rows), dtype=gradient.dtype)),
+            ctx.matrix,
+        )
+        # gradient times matrix.T where there are entries, and nowhere else
+        product = torch.sparse.sampled_addmm(pattern, gradient.contiguous(), matrix.T, beta=0.0)
+        return product.values(), None, None
+
+
+def _sums(graph: scipy.sparse.csr_matrix, axis: int) -> FloatArray:
+    found: FloatArray = np.asarray(graph.sum(axis=axis), dtype=np.float64).ravel()
+    return found
 
 
 def _ranges(starts: IntArray, lengths: IntArray) -> IntArray:

@@ -137,8 +137,13 @@ def _resampled(
     means = np.empty((resamples, sums.shape[1]))
     done = 0
     for weights in _weights(clusters, resamples, generator):
+        numbers = weights @ shared
         with np.errstate(invalid="ignore"):
-            means[done : done + len(weights)] = (weights @ sums) / (weights @ shared)[:, which]
+            np.divide(
+                weights @ sums,
+                numbers[:, which] if numbers.shape[1] > 1 else numbers,
+                out=means[done : done + len(weights)],
+            )
         done += len(weights)
     return means
 

@@ -16,7 +16,7 @@ there and back:
     s(u) = (P E F_u) restricted to the items,   one column again,
 
 so B edits are B columns of one matrix, L sparse products there (the first is a look-up) and L back. Exact for any
-edits: removals and additions, anybody's edges; hard edits of edges of u alone need no propagation at all
+edits: removals and additions, anybody's edges; edits of a few edges of u alone need no propagation at all
 (``own_edges.py``). Float64. Scores and gradients of an edit do not depend, bit by bit, on the other edits of the batch
 (``batch_products.py``). An edit that changes nothing is scored from the final embeddings. Cost: O(L (edges + edited
 edges)) for each edit, memory O(edges + B nodes). Where an edit gives so many edges other weights that the shared matrix
@@ -46,7 +46,6 @@ from cfbench_core.errors import UserError
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import Edits, FloatArray
 from cfbench_recsys.graph_edits import changes, distinct
-from cfbench_recsys.own_edges import OwnEdges, can_prepare
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.adam import Adam
 from cfbench_recsys.recommenders.training import (
@@ -60,6 +59,7 @@ from cfbench_recsys.recommenders.training import (
 from cfbench_recsys.splits import Split
 
 if TYPE_CHECKING:
+    from cfbench_recsys.own_edges import OwnEdges
     from cfbench_recsys.reweighted_graph import Division
 
 USERS, ITEMS = "user_embedding.weight", "item_embedding.weight"
@@ -154,6 +154,7 @@ class GraphConvolution(ABC):
     def place(self, users: Any, items: Any, interactions: scipy.sparse.csr_matrix) -> None:
         """Takes E = ``users`` (users, d), ``items`` (items, d), float64, to score the graph ``interactions``."""
         from cfbench_recsys.bipartite_graph import BipartiteGraph, Propagation
+        from cfbench_recsys.own_edges import can_prepare
         from cfbench_recsys.reweighted_graph import EdgePattern
 
         self._users, self._items, self._interactions = users, items, interactions
@@ -212,13 +213,23 @@ class GraphConvolution(ABC):
 
     def _score_own_edges(self, edits: Edits) -> FloatArray:
         """(B, items) logits; each edit has edges of its user alone."""
+        import torch
+
+        users, rows, edge_users, edge_items, ops = self._tensors(edits)
+        with torch.no_grad():
+            delta = self.weighed(edge_users, edge_items, ops)
+            found: FloatArray = self._own().scores(users, rows, edge_items, delta).numpy()
+        return found
+
+    def _own(self) -> OwnEdges:
+        from cfbench_recsys.own_edges import OwnEdges
+
         if self._own_edges is None:
             graph = self._interactions.astype(np.float64)
             graph.data[:] = self._graph.strengths.numpy()
             sides = self._users.numpy(), self._items.numpy()
             self._own_edges = OwnEdges(graph, *sides, self.layer_weights())
-        delta = self.weighed(*self._tensors(edits)[2:]).numpy()
-        return self._own_edges.scores(edits.users, edits.rows, edits.edge_items, delta)
+        return self._own_edges
 
     def _score_any_edges(self, edits: Edits) -> FloatArray:
         """(B, items) logits."""
@@ -251,20 +262,49 @@ class GraphConvolution(ABC):
             division = Division(self._pattern, len(users), rows, edge_users, edge_items)
             if division.large:  # one of few edges is quickly made, and must not replace this one
                 self._division = division
+        edges = (rows, edge_users, edge_items, delta)
         if not division.large:
-            return self._scores(self._graph.edited(len(users), rows, edge_users, edge_items, delta), users)
+            return self._score_few(users, *edges)
         found: list[Any] = [None] * len(users)
-        for unit, edges, places in division.large:
-            weights = edited_weights(self._graph.strengths, places, delta[edges])
+        for unit, own, places in division.large:
+            weights = edited_weights(self._graph.strengths, places, delta[own])
             (found[unit],) = self._scores(ReweightedGraph(self._pattern, weights), users[unit : unit + 1])
-        rest, edges = division.rest, division.rest_edges
-        if len(rest):
-            numbers = torch.searchsorted(rest, rows[edges])
-            arrays = (numbers, edge_users[edges], edge_items[edges], delta[edges])
-            scores = self._scores(self._graph.edited(len(rest), *arrays), users[rest])
-            for unit, own in zip(rest.tolist(), scores, strict=True):
+        if len(division.rest):
+            scores = self._score_few(*_of_units(division.rest, division.rest_edges, users, *edges))
+            for unit, own in zip(division.rest.tolist(), scores, strict=True):
                 found[unit] = own
         return torch.stack(found)
+
+    def _score_few(self, users: Any, rows: Any, edge_users: Any, edge_items: Any, delta: Any) -> Any:
+        """(B, items) logits, as :meth:`score_weighted`. Which formula a unit gets depends on the unit alone."""
+        import torch
+
+        edges = (rows, edge_users, edge_items, delta)
+        alone = self._few_of_own(users, *edges[:2]) if self._own_edges_suffice else None
+        if alone is None or not alone.any():
+            return self._scores(self._graph.edited(len(users), *edges), users)
+        if alone.all():
+            return self._own().scores(users, rows, edge_items, delta)
+        units = [torch.nonzero(chosen)[:, 0] for chosen in (alone, ~alone)]
+        own, other = (
+            _of_units(chosen, torch.nonzero(is_chosen[rows])[:, 0], users, *edges)
+            for chosen, is_chosen in zip(units, (alone, ~alone), strict=True)
+        )
+        scores = (
+            self._own().scores(own[0], own[1], *own[3:]),
+            self._scores(self._graph.edited(len(other[0]), *other[1:]), other[0]),
+        )
+        return torch.cat(scores)[torch.argsort(torch.cat(units))]
+
+    @staticmethod
+    def _few_of_own(users: Any, rows: Any, edge_users: Any) -> Any:
+        """(B,) whether a unit edits few edges, all of its own user."""
+        import torch
+
+        from cfbench_recsys.own_edges import MOST_EDITS
+
+        foreign = torch.bincount(rows[edge_users != users[rows]], minlength=len(users))
+        return (foreign == 0) & (torch.bincount(rows, minlength=len(users)) <= MOST_EDITS)
 
     def _scores(self, graphs: Any, users: Any) -> Any:
         """(B, items) logits of ``users`` (B,), each on its version of the graph."""
@@ -282,6 +322,19 @@ class GraphConvolution(ABC):
         on_items = column_product(self._items, embedding, self._items_across)
         scores = layers_to_items(graphs, on_users, on_items, weights)
         return scores.T / sum(weights)
+
+
+def _of_units(
+    units: Any, edges: Any, users: Any, rows: Any, edge_users: Any, edge_items: Any, delta: Any
+) -> tuple[Any, ...]:
+    """A batch of these ``units`` (ascending) alone, whose ``edges`` are these: users, rows, ..., delta."""
+    import torch
+
+    return (
+        users[units],
+        torch.searchsorted(units, rows[edges]),
+        *(of[edges] for of in (edge_users, edge_items, delta)),
+    )
 
 
 def weighted_layers(propagation: Any, users: Any, items: Any, weights: Weights) -> tuple[Any, Any]:
