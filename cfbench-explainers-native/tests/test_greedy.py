@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cfbench_explainers_native.greedy import Config, Greedy
@@ -104,6 +104,7 @@ def test_it_is_the_literal_search(make_world, make_models, seed, k, level, bent)
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), bent=st.booleans())
+@example(seed=76049, bent=False)  # several removals end in a tie with a rival, which one of them puts first
 def test_it_never_beats_the_smallest_counterfactual(make_world, make_models, seed, bent):
     draw = np.random.default_rng(seed)
     setting = make_world(make_models(10, seed, bent), [draw.choice(10, 6, replace=False)], 10)
@@ -123,7 +124,8 @@ def test_it_never_beats_the_smallest_counterfactual(make_world, make_models, see
     if found:
         assert has_left(scores_without(setting, 0, found), item, k)
         assert len(found) >= smallest
-    if smallest == 1:
+    alone = min(margin(scores_without(setting, 0, [gone]), item, k) for gone in history)
+    if alone < 0:  # at 0 the margins of several removals may be equal, and the order of the items decides
         assert len(found) == 1, "all single removals are considered"
 
 
