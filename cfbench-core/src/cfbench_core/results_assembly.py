@@ -55,8 +55,10 @@ class Part:
         ]
         return pa.schema(fields + [pa.field(f.name, f.type) for f in own if f.name not in self.labels])
 
-    def table(self, schema: pa.Schema) -> pa.Table:
+    def table(self, schema: pa.Schema, seen: list[tuple[Any, ...]]) -> pa.Table:
         """The rows under the cell's labels; columns that they lack are null.
+
+        seen: the columns of parts that fit into ``schema``, extended here; most parts have the columns of another one.
 
         Raises:
             _OtherSchemaError: when they have columns, or types, that ``schema`` does not have.
@@ -64,9 +66,12 @@ class Part:
         import pyarrow as pa
 
         rows = _read(self.source) if isinstance(self.source, Path) else self.source
-        own = self._labelled(rows.schema)
-        if not own.equals(schema) and not _fits(own, schema):
-            raise _OtherSchemaError
+        labels = [(name, type(value)) for name, value in self.labels.items()]
+        if not any(rows.schema.equals(own) and labels == known for own, known in seen):
+            labelled = self._labelled(rows.schema)
+            if not labelled.equals(schema) and not _fits(labelled, schema):
+                raise _OtherSchemaError
+            seen.append((rows.schema, labels))
 
         def column(field: pa.Field) -> Any:
             if field.name in self.labels:
@@ -201,7 +206,8 @@ def _write(path: Path, parts: Sequence[Part], schema: pa.Schema) -> list[pa.Sche
     # a file of our own: when the disk is full, the writer's would stay open
     with path.open("wb") as to, pq.ParquetWriter(to, schema, compression="zstd") as writer:
         try:
-            for rows in _in_groups(part.table(schema) for part in parts):
+            seen: list[tuple[Any, ...]] = []
+            for rows in _in_groups(part.table(schema, seen) for part in parts):
                 writer.write_table(rows, row_group_size=GROUP)
         except _OtherSchemaError:
             return _distinct(part.schema() for part in parts)
