@@ -13,7 +13,7 @@ from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.alibic import ALIBIC, Config
 from cfbench_tabular.explainers.descent import CLEAR_MARGIN, margins
 from cfbench_tabular.explainers.levels import Space
-from cfbench_tabular.explainers.prototypes import nearest_means
+from cfbench_tabular.explainers.other_class import OtherClass
 from cfbench_tabular.explainers.refinement import Linear, LinearProblem, Terms, leading
 from cfbench_tabular.table import Column
 
@@ -39,7 +39,7 @@ def test_no_training_row_of_the_other_class_is_better(explain, network, numbers,
     classes, known = (model.predict_proba(part).argmax(axis=1) for part in (rows, background))
     found = explain(ALIBIC(Config(theta=theta)), model, encoding, rows, background)
     assert (margins(model, found, classes) > CLEAR_MARGIN).all()
-    goals = nearest_means(rows, classes, background, known, 1)
+    goals = OtherClass(background, known).nearest_means(rows, classes, 1)
     for row, goal, own, answer in zip(rows, goals, classes, found, strict=True):
         others = background[known != own]
         others = others[margins(model, others, np.full(len(others), own)) > CLEAR_MARGIN]
@@ -53,7 +53,7 @@ def test_it_is_as_good_as_the_best_point_of_a_fine_grid(explain, network, number
     rows, background, model = draw.normal(size=(8, 2)), draw.normal(size=(200, 2)), network(2, seed=seed)
     classes, known = (model.predict_proba(part).argmax(axis=1) for part in (rows, background))
     found = explain(ALIBIC(Config()), model, numbers(2), rows, background)
-    goals = nearest_means(rows, classes, background, known, 1)
+    goals = OtherClass(background, known).nearest_means(rows, classes, 1)
     side = np.linspace(-5, 5, 401)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     for row, goal, own, answer in zip(rows, goals, classes, found, strict=True):
@@ -79,7 +79,7 @@ def test_of_all_rows_of_categories_it_mostly_finds_the_best(explain, network, se
     found = explain(ALIBIC(Config()), model, encoding, every, background)
     space = Space.of_columns(encoding, background, known, "mvdm")
     points, answers = space.points(every), space.points(found)
-    goals = nearest_means(points, classes, space.points(background), known, 1)
+    goals = OtherClass(space.points(background), known).nearest_means(points, classes, 1)
     best = []
     for place, own in enumerate(classes):
         turned = points[margins(model, every, np.full(64, own)) > CLEAR_MARGIN]
