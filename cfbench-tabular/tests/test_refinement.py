@@ -13,8 +13,9 @@ from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.alibic import ALIBIC, Config
 from cfbench_tabular.explainers.descent import CLEAR_MARGIN, margins
 from cfbench_tabular.explainers.levels import Space
+from cfbench_tabular.explainers.linear_problem import Linear, LinearProblem, Terms
 from cfbench_tabular.explainers.other_class import OtherClass
-from cfbench_tabular.explainers.refinement import Linear, LinearProblem, Terms, leading
+from cfbench_tabular.explainers.refinement import leading
 from cfbench_tabular.table import Column
 
 BETA, THETA = 0.5, 0.2

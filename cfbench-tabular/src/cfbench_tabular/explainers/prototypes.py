@@ -31,8 +31,9 @@ from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.descent import CLEAR_MARGIN, ROWS, in_parts, margins, over_flats
 from cfbench_tabular.explainers.levels import Space
+from cfbench_tabular.explainers.linear_problem import Linear, Terms
 from cfbench_tabular.explainers.other_class import OtherClass
-from cfbench_tabular.explainers.refinement import Linear, Refinement, Terms
+from cfbench_tabular.explainers.refinement import Refinement
 from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
@@ -198,6 +199,7 @@ class Search:
             of,
             self.terms.of(of),
             self.space,
+            self._steps(),
             self.required,
             self._rows,
             lambda rows, of: margins(self.model, rows, self.classes[of]),
@@ -206,6 +208,15 @@ class Search:
         chosen = search.run(points)
         better = chosen[search.merit[chosen] < self.merit[of[chosen]]]
         self.best[of[better]], self.merit[of[better]] = search.best[better], search.merit[better]
+
+    def _steps(self) -> FloatArray:
+        """(M,) the steps of the coordinates; 0 where there is none."""
+        grid, steps = self.limits.grid, np.zeros(self.space.width)
+        if self.options.categories != "ignore":
+            steps[grid.positions] = grid.step / grid.scale
+        found = np.zeros(self.space.size)
+        found[self.space.numbers] = steps[self.space.number_positions]
+        return found
 
     def _linearised(self, points: FloatArray, of: IntArray) -> Linear:
         """The margin at points (a, M) of the factuals ``of`` (a,), and its changes to first order."""

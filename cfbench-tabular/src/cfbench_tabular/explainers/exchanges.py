@@ -1,0 +1,143 @@
+"""Exchanges, the last part of ALIBIC's refinement: one column is reset and another one moves, in the same step.
+
+A descent ends at points where no column can be moved alone. Between wide steps and levels, where the linearised problem
+is solved with fractions, a better row often differs from them in two columns. With the margin linearised at a point c,
+each of the ``RESET`` columns that contribute most to f is set to where f_j is smallest, or none is. What the margin then
+lacks is made up by one other column:
+
+- a number moves by what is lacking over its slope, also ``STRETCHES`` times that far, rounded up to its step;
+- a category switches to a level that makes up ``SHARE`` of it or more.
+
+Both allow for a margin that is not linear. The ``TRIED`` exchanges after which f is smallest are tested by the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from cfbench_tabular.explainers.levels import Space
+from cfbench_tabular.explainers.linear_problem import Linear, Terms
+from cfbench_tabular.table import FloatArray, IntArray
+
+RESET = 8
+"""Columns of each point that are reset in turn."""
+
+TRIED = 32
+"""Exchanges of each point that are tested."""
+
+STRETCHES = (1.0, 1.6)
+"""How far a number moves, as a multiple of what the linearised margin requires."""
+
+SHARE = 0.6
+"""Share of what is lacking that a category has to make up by the linearised margin."""
+
+NUMBERS = 250_000
+"""Exchanges that are compared at once, so that they fit into the cache of the processor."""
+
+
+class Exchanges:
+    """The exchanges at points by which f becomes smaller.
+
+    Attributes:
+        terms: of A points.
+        space: of the coordinates.
+        steps: (M,) the steps of the numbers; 0 where there is none, and for categories.
+        required: a row is in the other class if its margin exceeds it.
+    """
+
+    def __init__(self, terms: Terms, space: Space, steps: FloatArray, required: float) -> None:
+        self.terms, self.space, self.steps, self.required = terms, space, steps, required
+        self.row, self.level = np.nonzero(np.isfinite(space.places))
+        numbers = np.tile(space.numbers, len(STRETCHES))
+        self.columns = np.concatenate([numbers, space.categories[self.row]])
+
+    def most_promising(
+        self, points: FloatArray, ends: FloatArray, linear: Linear
+    ) -> tuple[IntArray, FloatArray]:
+        """(b,) which of the points (A, M), and (b, M) what they are after an exchange by which f becomes smaller.
+
+        ends: (A, M) where each f_j is smallest.
+        """
+        each = max(1, NUMBERS // ((RESET + 1) * max(1, len(self.columns))))
+        found = [
+            self._of_part(np.arange(start, min(start + each, len(points))), points, ends, linear)
+            for start in range(0, len(points), each)
+        ]
+        return np.concatenate([of for of, _ in found]), np.concatenate([moved for _, moved in found])
+
+    def _of_part(
+        self, rows: IntArray, points: FloatArray, ends: FloatArray, linear: Linear
+    ) -> tuple[IntArray, FloatArray]:
+        points, ends, terms = points[rows], ends[rows], self.terms.of(rows)
+        linear = Linear(linear.margin[rows], linear.slopes[rows], linear.changes[rows])
+        own = terms.each(points)
+        saved = own - terms.each(ends)
+        saved[saved <= 1e-9] = -np.inf
+        reset = np.argsort(-saved, axis=1, kind="stable")[:, :RESET]
+        saved, gained = (
+            np.take_along_axis(part, reset, axis=1) for part in (saved, self._gained(points, ends, linear))
+        )
+        reset, saved, gained = _with_none(reset, -1), _with_none(saved, 0.0), _with_none(gained, 0.0)
+        lacking = self.required - linear.margin[:, None] - gained
+        moves = list(self._moves(terms, points, own, lacking, linear))
+        values, costs = (np.concatenate(parts, axis=2) for parts in zip(*moves, strict=True))
+        costs -= saved[:, :, None]
+        costs[self.columns == reset[:, :, None]] = np.inf
+        which, move = _smallest(costs.reshape(len(rows), -1))
+        turn, place = np.divmod(move, len(self.columns))
+        column, found, at = reset[which, turn], points[which], np.arange(len(which))
+        found[at, column] = np.where(column >= 0, ends[which, column], found[at, column])
+        found[at, self.columns[place]] = values[which, turn, place]
+        return rows[which], found
+
+    def _gained(self, points: FloatArray, ends: FloatArray, linear: Linear) -> FloatArray:
+        """(a, M) the change of the margin by setting each coordinate to its end."""
+        numbers, categories = self.space.numbers, self.space.categories
+        found = np.empty_like(points)
+        found[:, numbers] = linear.slopes * (ends - points)[:, numbers]
+        if len(categories):
+            level = (self.space.places == ends[:, categories, None]).argmax(axis=2)
+            found[:, categories] = np.take_along_axis(linear.changes, level[:, :, None], axis=2)[:, :, 0]
+        return found
+
+    def _moves(
+        self, terms: Terms, points: FloatArray, own: FloatArray, lacking: FloatArray, linear: Linear
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """(a, R, W) what the columns move to if ``lacking`` (a, R) is lacking, and by how much that increases f."""
+        numbers = self.space.numbers
+        for stretch in STRETCHES:
+            with np.errstate(divide="ignore"):
+                by = stretch * lacking[:, :, None] / linear.slopes[:, None]
+            values = points[:, None, numbers] + rounded_up(by, self.steps[numbers])
+            outside = (values < terms.low[:, None, numbers]) | (values > terms.high[:, None, numbers])
+            outside |= ~np.isfinite(values) | (lacking <= 0)[:, :, None]
+            costs = terms.each(np.where(outside, 0.0, values), numbers) - own[:, None, numbers]
+            yield values, np.where(outside, np.inf, costs)
+        columns = self.space.categories[self.row]
+        places = self.space.places[self.row, self.level]
+        costs = terms.each(places[None], columns) - own[:, columns]
+        costs[(places < terms.low[:, columns]) | (places > terms.high[:, columns])] = np.inf
+        enough = linear.changes[:, None, self.row, self.level] >= SHARE * lacking[:, :, None]
+        yield np.broadcast_to(places, enough.shape), np.where(enough, costs[:, None], np.inf)
+
+
+def rounded_up(by: FloatArray, steps: FloatArray) -> FloatArray:
+    """(..., m) moves, away from 0 to the next multiple of the steps (m,); unchanged where the step is 0."""
+    whole = np.where(steps > 0, steps, 1.0)
+    found: FloatArray = np.where(steps > 0, np.sign(by) * np.ceil(np.abs(by) / whole - 1e-9) * whole, by)
+    return found
+
+
+def _with_none(parts: FloatArray, value: float) -> FloatArray:
+    """(a, R + 1) the parts (a, R) of the columns that are reset, and the value where none is."""
+    return np.pad(parts, ((0, 0), (0, 1)), constant_values=value)
+
+
+def _smallest(costs: FloatArray) -> tuple[IntArray, IntArray]:
+    """(b,) and (b,) the rows and columns of the ``TRIED`` smallest of each row (a, W) that are below 0."""
+    count = min(TRIED, costs.shape[1])
+    first = np.argpartition(costs, count - 1, axis=1)[:, :count]
+    row, place = np.nonzero(np.take_along_axis(costs, first, axis=1) < -1e-9)
+    return row, first[row, place]
