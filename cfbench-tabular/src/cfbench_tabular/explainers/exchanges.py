@@ -8,7 +8,8 @@ lacks is made up by one other column:
 - a number moves by what is lacking over its slope, also ``STRETCHES`` times that far, rounded up to its step;
 - a category switches to a level that makes up ``SHARE`` of it or more.
 
-Both allow for a margin that is not linear. The ``TRIED`` exchanges after which f is smallest are tested by the model.
+Where nothing is lacking, a column moves towards where f_j is smallest, by what the margin has to spare. Stretches and shares
+allow for a margin that is not linear. The ``TRIED`` exchanges after which f is smallest are tested by the model.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cfbench_tabular.explainers.descent import CLEAR_MARGIN
 from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.explainers.linear_problem import Linear, Terms
 from cfbench_tabular.table import FloatArray, IntArray
@@ -32,6 +34,9 @@ STRETCHES = (1.0, 1.6)
 
 SHARE = 0.6
 """Share of what is lacking that a category has to make up by the linearised margin."""
+
+ROUNDING = 1e-9
+"""How far a value at the end of a range may be beyond it, by rounding."""
 
 NUMBERS = 250_000
 """Exchanges that are compared at once, so that they fit into the cache of the processor."""
@@ -80,8 +85,8 @@ class Exchanges:
             np.take_along_axis(part, reset, axis=1) for part in (saved, self._gained(points, ends, linear))
         )
         reset, saved, gained = _with_none(reset, -1), _with_none(saved, 0.0), _with_none(gained, 0.0)
-        lacking = self.required - linear.margin[:, None] - gained
-        moves = list(self._moves(terms, points, own, lacking, linear))
+        lacking = self.required + CLEAR_MARGIN - linear.margin[:, None] - gained
+        moves = list(self._moves(terms, points, ends, own, lacking, linear))
         values, costs = (np.concatenate(parts, axis=2) for parts in zip(*moves, strict=True))
         costs -= saved[:, :, None]
         costs[self.columns == reset[:, :, None]] = np.inf
@@ -103,30 +108,42 @@ class Exchanges:
         return found
 
     def _moves(
-        self, terms: Terms, points: FloatArray, own: FloatArray, lacking: FloatArray, linear: Linear
+        self,
+        terms: Terms,
+        points: FloatArray,
+        ends: FloatArray,
+        own: FloatArray,
+        lacking: FloatArray,
+        linear: Linear,
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """(a, R, W) what the columns move to if ``lacking`` (a, R) is lacking, and by how much that increases f."""
         numbers = self.space.numbers
+        here, least, slopes = points[:, None, numbers], ends[:, None, numbers], linear.slopes[:, None]
+        spare = (lacking < 0)[:, :, None]
         for stretch in STRETCHES:
-            with np.errstate(divide="ignore"):
-                by = stretch * lacking[:, :, None] / linear.slopes[:, None]
-            values = points[:, None, numbers] + rounded_up(by, self.steps[numbers])
-            outside = (values < terms.low[:, None, numbers]) | (values > terms.high[:, None, numbers])
-            outside |= ~np.isfinite(values) | (lacking <= 0)[:, :, None]
-            costs = terms.each(np.where(outside, 0.0, values), numbers) - own[:, None, numbers]
-            yield values, np.where(outside, np.inf, costs)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                by = lacking[:, :, None] * np.where(spare, 1 / stretch, stretch) / np.abs(slopes)
+                values = here + np.sign(slopes) * rounded_up(by, self.steps[numbers])
+            values = np.where(
+                spare, np.clip(values, np.minimum(here, least), np.maximum(here, least)), values
+            )
+            within = np.clip(values, terms.low[:, None, numbers], terms.high[:, None, numbers])
+            outside = ~(np.abs(values - within) <= ROUNDING) | (within == here)
+            costs = terms.each(np.where(outside, here, within), numbers) - own[:, None, numbers]
+            yield within, np.where(outside, np.inf, costs)
         columns = self.space.categories[self.row]
         places = self.space.places[self.row, self.level]
         costs = terms.each(places[None], columns) - own[:, columns]
-        costs[(places < terms.low[:, columns]) | (places > terms.high[:, columns])] = np.inf
+        outside = (places < terms.low[:, columns]) | (places > terms.high[:, columns])
+        costs[outside | (places == points[:, columns])] = np.inf
         enough = linear.changes[:, None, self.row, self.level] >= SHARE * lacking[:, :, None]
         yield np.broadcast_to(places, enough.shape), np.where(enough, costs[:, None], np.inf)
 
 
 def rounded_up(by: FloatArray, steps: FloatArray) -> FloatArray:
-    """(..., m) moves, away from 0 to the next multiple of the steps (m,); unchanged where the step is 0."""
+    """(..., m) moves, up to the next multiple of the steps (m,); unchanged where the step is 0."""
     whole = np.where(steps > 0, steps, 1.0)
-    found: FloatArray = np.where(steps > 0, np.sign(by) * np.ceil(np.abs(by) / whole - 1e-9) * whole, by)
+    found: FloatArray = np.where(steps > 0, np.ceil(by / whole - ROUNDING) * whole, by)
     return found
 
 

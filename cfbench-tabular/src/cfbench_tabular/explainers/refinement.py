@@ -24,7 +24,7 @@ from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.explainers.linear_problem import Linear, LinearProblem, Terms
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
-PHASES = ((2, 4), (4, 2))
+PHASES = ((2, 4), (3, 2))
 """Linearisations, and the starts of each factual that are retained afterwards."""
 
 HALVINGS, FEW_HALVINGS = 8, 4
@@ -35,6 +35,9 @@ REFINED_COLUMNS = 60
 
 EXCHANGED, EXCHANGES = 4, 4
 """Best points of each factual that exchange moves, and how often at most."""
+
+WORTH = 0.01
+"""Share of f by which an exchange has to improve a point, for it to be exchanged again."""
 
 
 class Refinement:
@@ -129,7 +132,7 @@ class Refinement:
         chosen = leading(which, merit, 1)
         chosen = chosen[turned[chosen]]
         self._retain(settled[chosen], rows[which[chosen]])
-        return rows[self.merit[rows] < before]
+        return rows[self.merit[rows] < (1 - WORTH) * before]
 
     def _pull(self, rows: IntArray, ends: FloatArray, halvings: int) -> None:
         """Moves the best points of ``rows`` towards ``ends`` while they are in the other class."""
