@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.alibic import ALIBIC, Config
 from cfbench_tabular.explainers.descent import CLEAR_MARGIN, margins
+from cfbench_tabular.explainers.exchanges import Exchanges, rounded_up
 from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.explainers.linear_problem import Linear, LinearProblem, Terms
 from cfbench_tabular.explainers.other_class import OtherClass
@@ -120,3 +121,35 @@ def test_the_leading_starts_of_each_factual() -> None:
     merit = np.array([3.0, 1.0, 1.0, np.inf, 2.0, 0.5])
     assert leading(np.array([0, 0, 0, 1, 1, 1]), merit, 2).tolist() == [1, 2, 4, 5]
     assert leading(np.array([0, 0, 0, 1, 1, 1]), merit, 1).tolist() == [1, 5]
+
+
+@settings(deadline=None)
+@given(by=st.floats(-9, 9), step=st.sampled_from([0.0, 0.1, 1.0, 2.5]))
+def test_moves_are_rounded_up_to_the_step(by: float, step: float) -> None:
+    (found,) = rounded_up(np.array([by]), np.array([step]))
+    if step == 0:
+        assert found == by
+    else:
+        assert found / step == pytest.approx(round(found / step), abs=1e-9)
+        assert by - 1e-6 <= found < by + step
+
+
+def test_the_exchanges_of_a_case_worked_out_by_hand() -> None:
+    """The point (3, 0) of whole numbers, the margin 3 c_1 + 2 c_2 - 3.5, the factual (0, 0).
+
+    5.5 is to spare: c_1 can go back by one step, by two it would lack 0.5. With c_1 reset, 3.5 is lacking:
+    c_2 goes to 2, or stretched to 3, which is as far as before. If c_2 has to stay below 2, only the first remains.
+    """
+    columns = [Column("x"), Column("y")]
+    space = Space.of_places(Encoding(columns, np.zeros(2), np.ones(2), np.full(2, -9.0), np.full(2, 9.0)))
+    linear = Linear(np.array([5.5]), np.array([[3.0, 2.0]]), np.zeros((1, 0, 0)))
+    start = np.zeros((1, 2))
+
+    def found(highest: float) -> set[tuple[float, ...]]:
+        low, high = np.full((1, 2), -9.0), np.array([[9.0, highest]])
+        exchanges = Exchanges(Terms(start, start, BETA, np.zeros(1), low, high), space, np.ones(2), 0.0)
+        _, tried = exchanges.most_promising(np.array([[3.0, 0.0]]), start, linear)
+        return set(map(tuple, tried.tolist()))
+
+    assert found(9.0) == {(2.0, 0.0), (0.0, 2.0)}
+    assert found(1.5) == {(2.0, 0.0)}
