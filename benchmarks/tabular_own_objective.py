@@ -54,13 +54,22 @@ from cfbench_tabular.table import FloatArray, complete
 
 SETS = [
     "adult",
+    "balance-scale",
     "bcw",
+    "car-evaluation",
+    "chess",
+    "cmsc",
     "default-of-credit-card-clients",
+    "ecoli",
+    "hayes-roth",
     "iris",
+    "lymphography",
     "magic",
+    "nursery",
     "pbc",
     "statlog-german-credit",
     "student-performance",
+    "tic-tac-toe",
     "wine",
 ]
 RIVALS = [
