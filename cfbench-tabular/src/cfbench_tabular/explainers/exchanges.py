@@ -84,11 +84,14 @@ class Exchanges:
         saved, gained = (
             np.take_along_axis(part, reset, axis=1) for part in (saved, self._gained(points, ends, linear))
         )
-        reset, saved, gained = _with_none(reset, -1), _with_none(saved, 0.0), _with_none(gained, 0.0)
+        saved, gained = _with_none(saved), _with_none(gained)
+        reset = np.pad(reset, ((0, 0), (0, 1)), constant_values=-1)
         lacking = self.required + CLEAR_MARGIN - linear.margin[:, None] - gained
-        moves = list(self._moves(terms, points, ends, own, lacking, linear))
+        moves = list(self._number_moves(terms, points, ends, lacking, linear))
+        if len(self.row):
+            moves.append(self._level_moves(terms, points, lacking, linear))
         values, costs = (np.concatenate(parts, axis=2) for parts in zip(*moves, strict=True))
-        costs -= saved[:, :, None]
+        costs -= own[:, None, self.columns] + saved[:, :, None]
         costs[self.columns == reset[:, :, None]] = np.inf
         which, move = _smallest(costs.reshape(len(rows), -1))
         turn, place = np.divmod(move, len(self.columns))
@@ -107,16 +110,10 @@ class Exchanges:
             found[:, categories] = np.take_along_axis(linear.changes, level[:, :, None], axis=2)[:, :, 0]
         return found
 
-    def _moves(
-        self,
-        terms: Terms,
-        points: FloatArray,
-        ends: FloatArray,
-        own: FloatArray,
-        lacking: FloatArray,
-        linear: Linear,
+    def _number_moves(
+        self, terms: Terms, points: FloatArray, ends: FloatArray, lacking: FloatArray, linear: Linear
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """(a, R, W) what the columns move to if ``lacking`` (a, R) is lacking, and by how much that increases f."""
+        """(a, R, N) what numbers move to if ``lacking`` (a, R) is lacking, and f_j there; infinite if it is not allowed."""
         numbers = self.space.numbers
         here, least, slopes = points[:, None, numbers], ends[:, None, numbers], linear.slopes[:, None]
         spare = (lacking < 0)[:, :, None]
@@ -124,20 +121,23 @@ class Exchanges:
             with np.errstate(divide="ignore", invalid="ignore"):
                 by = lacking[:, :, None] * np.where(spare, 1 / stretch, stretch) / np.abs(slopes)
                 values = here + np.sign(slopes) * rounded_up(by, self.steps[numbers])
-            values = np.where(
-                spare, np.clip(values, np.minimum(here, least), np.maximum(here, least)), values
-            )
+            back = np.clip(values, np.minimum(here, least), np.maximum(here, least))
+            values = np.where(spare, back, values)
             within = np.clip(values, terms.low[:, None, numbers], terms.high[:, None, numbers])
             outside = ~(np.abs(values - within) <= ROUNDING) | (within == here)
-            costs = terms.each(np.where(outside, here, within), numbers) - own[:, None, numbers]
-            yield within, np.where(outside, np.inf, costs)
-        columns = self.space.categories[self.row]
-        places = self.space.places[self.row, self.level]
-        costs = terms.each(places[None], columns) - own[:, columns]
+            within = np.where(outside, here, within)
+            yield within, np.where(outside, np.inf, terms.each(within, numbers))
+
+    def _level_moves(
+        self, terms: Terms, points: FloatArray, lacking: FloatArray, linear: Linear
+    ) -> tuple[FloatArray, FloatArray]:
+        """(a, R, Q) the same for all levels of the categories."""
+        columns, places = self.columns[-len(self.row) :], self.space.places[self.row, self.level]
+        merit = terms.each(places[None], columns)
         outside = (places < terms.low[:, columns]) | (places > terms.high[:, columns])
-        costs[outside | (places == points[:, columns])] = np.inf
+        merit[outside | (places == points[:, columns])] = np.inf
         enough = linear.changes[:, None, self.row, self.level] >= SHARE * lacking[:, :, None]
-        yield np.broadcast_to(places, enough.shape), np.where(enough, costs[:, None], np.inf)
+        return np.broadcast_to(places, enough.shape), np.where(enough, merit[:, None], np.inf)
 
 
 def rounded_up(by: FloatArray, steps: FloatArray) -> FloatArray:
@@ -147,9 +147,9 @@ def rounded_up(by: FloatArray, steps: FloatArray) -> FloatArray:
     return found
 
 
-def _with_none(parts: FloatArray, value: float) -> FloatArray:
-    """(a, R + 1) the parts (a, R) of the columns that are reset, and the value where none is."""
-    return np.pad(parts, ((0, 0), (0, 1)), constant_values=value)
+def _with_none(parts: FloatArray) -> FloatArray:
+    """(a, R + 1) the parts (a, R) of the columns that are reset, and 0 where none is."""
+    return np.pad(parts, ((0, 0), (0, 1)))
 
 
 def _smallest(costs: FloatArray) -> tuple[IntArray, IntArray]:

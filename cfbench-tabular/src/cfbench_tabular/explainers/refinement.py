@@ -79,10 +79,10 @@ class Refinement:
             chosen = leading(self.of[rows], self.merit[rows], retained)
             points, rows, levels = points[chosen], rows[chosen], levels[chosen]
         self._improve(rows[np.isfinite(self.merit[rows])])
-        rows = leading(self.of, self.merit, EXCHANGED)
-        rows = rows[np.isfinite(self.merit[rows])]
+        best = leading(self.of, self.merit, EXCHANGED)
+        best = best[np.isfinite(self.merit[best])]
         for _ in range(EXCHANGES):
-            rows = self._exchange(rows)
+            best = self._exchange(best)
         return leading(self.of, self.merit, 1)
 
     def _step(self, points: FloatArray, rows: IntArray, levels: FloatArray) -> FloatArray:
@@ -118,7 +118,7 @@ class Refinement:
             self._pull(rows, toward, HALVINGS)
 
     def _exchange(self, rows: IntArray) -> IntArray:
-        """Exchanges one move for another one at the best points of ``rows``; returns those that became better."""
+        """Exchanges one move for another one at the best points of ``rows``; returns those that became much better."""
         if len(rows) == 0:
             return rows
         terms, of, points = self.terms.of(rows), self.of[rows], self.best[rows]
