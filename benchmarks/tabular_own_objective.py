@@ -46,20 +46,30 @@ from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.descent import CLEAR_MARGIN, margins
 from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.explainers.nearest_enemy import nearest_enemies
-from cfbench_tabular.explainers.prototypes import Options, nearest_means
+from cfbench_tabular.explainers.other_class import OtherClass
+from cfbench_tabular.explainers.prototypes import Options
 from cfbench_tabular.steps.chunks import Chunk
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
 from cfbench_tabular.table import FloatArray, complete
 
 SETS = [
     "adult",
+    "balance-scale",
     "bcw",
+    "car-evaluation",
+    "chess",
+    "cmsc",
     "default-of-credit-card-clients",
+    "ecoli",
+    "hayes-roth",
     "iris",
+    "lymphography",
     "magic",
+    "nursery",
     "pbc",
     "statlog-german-credit",
     "student-performance",
+    "tic-tac-toe",
     "wine",
 ]
 RIVALS = [
@@ -129,7 +139,9 @@ class Setting:
         self.known = predicted_classes(self.model, background)
         self.space = Space.of_columns(encoding, background, self.known, Options.categories)
         self.starts, self.points = self.space.points(vectors), self.space.points(background)
-        self.prototypes = nearest_means(self.starts, classes, self.points, self.known, Options.neighbours)
+        self.prototypes = OtherClass(self.points, self.known).nearest_means(
+            self.starts, classes, Options.neighbours
+        )
 
     def answers(self, name: str, repeats: int = 1, **options: Any) -> tuple[FloatArray, float, float]:
         """(n, d) the counterfactuals of an explainer, CPU milliseconds and model queries per factual."""

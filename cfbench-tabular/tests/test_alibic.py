@@ -4,7 +4,7 @@ import pytest
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.alibic import ALIBIC, Config
 from cfbench_tabular.explainers.base import Context, Factuals
-from cfbench_tabular.explainers.prototypes import nearest_means, shrunk
+from cfbench_tabular.explainers.prototypes import shrunk
 from cfbench_tabular.table import Column
 
 COLOUR = Column("colour", "categorical", ("red", "green", "blue"))
@@ -58,18 +58,6 @@ def test_absolute_distance_leaves_weak_columns_alone(explain, linear, numbers):
     sparse = explain(ALIBIC(Config(beta=1.0, theta=0.0)), model, numbers(2), [[0.0, 0.0]], [[0.0, 0.0]])
     assert dense[0, 1] > 0.05
     assert sparse[0, 1] == 0.0 and sparse[0, 0] > 1.0
-
-
-def test_prototypes_are_found_by_brute_force_too():
-    draw = np.random.default_rng(0)
-    points, known = draw.normal(size=(20, 3)), draw.normal(size=(50, 3))
-    classes, known_classes = draw.integers(2, size=20), draw.integers(2, size=50)
-    found = nearest_means(points, classes, known, known_classes, 3)
-    for point, label, mean in zip(points, classes, found, strict=True):
-        enemies = known[known_classes != label]
-        nearest = enemies[np.linalg.norm(enemies - point, axis=1).argsort()[:3]]
-        assert mean == pytest.approx(nearest.mean(axis=0))
-    assert np.isnan(nearest_means(points, classes * 0, known, known_classes * 0, 3)).all()
 
 
 def test_the_prototype_has_weight(linear, numbers):

@@ -9,7 +9,7 @@ from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.counterfactual_sets import diversity, inverse_deviations
 from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.explainers.nearest_enemy import nearest_enemies
-from cfbench_tabular.explainers.prototypes import nearest_means
+from cfbench_tabular.explainers.other_class import OtherClass
 
 
 def setting(study, name, seed, rows, several=1):
@@ -54,7 +54,9 @@ def test_alibic_is_no_farther_than_the_nearest_row_by_its_own_objective(study, n
     classes = model.predict_proba(context.background).argmax(axis=1)
     space = Space.of_columns(context.encoding, context.background, classes, "mvdm")
     starts = space.points(factuals.vectors)
-    prototypes = nearest_means(starts, factuals.classes, space.points(context.background), classes, 1)
+    prototypes = OtherClass(space.points(context.background), classes).nearest_means(
+        starts, factuals.classes, 1
+    )
 
     def objective(rows):
         points = space.points(rows)

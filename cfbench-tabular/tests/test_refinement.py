@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.alibic import ALIBIC, Config
 from cfbench_tabular.explainers.descent import CLEAR_MARGIN, margins
+from cfbench_tabular.explainers.exchanges import Exchanges, rounded_up
 from cfbench_tabular.explainers.levels import Space
-from cfbench_tabular.explainers.prototypes import nearest_means
-from cfbench_tabular.explainers.refinement import Linear, LinearProblem, Terms, leading
+from cfbench_tabular.explainers.linear_problem import Linear, LinearProblem, Terms
+from cfbench_tabular.explainers.other_class import OtherClass
+from cfbench_tabular.explainers.refinement import leading
 from cfbench_tabular.table import Column
 
 BETA, THETA = 0.5, 0.2
@@ -39,7 +41,7 @@ def test_no_training_row_of_the_other_class_is_better(explain, network, numbers,
     classes, known = (model.predict_proba(part).argmax(axis=1) for part in (rows, background))
     found = explain(ALIBIC(Config(theta=theta)), model, encoding, rows, background)
     assert (margins(model, found, classes) > CLEAR_MARGIN).all()
-    goals = nearest_means(rows, classes, background, known, 1)
+    goals = OtherClass(background, known).nearest_means(rows, classes, 1)
     for row, goal, own, answer in zip(rows, goals, classes, found, strict=True):
         others = background[known != own]
         others = others[margins(model, others, np.full(len(others), own)) > CLEAR_MARGIN]
@@ -53,7 +55,7 @@ def test_it_is_as_good_as_the_best_point_of_a_fine_grid(explain, network, number
     rows, background, model = draw.normal(size=(8, 2)), draw.normal(size=(200, 2)), network(2, seed=seed)
     classes, known = (model.predict_proba(part).argmax(axis=1) for part in (rows, background))
     found = explain(ALIBIC(Config()), model, numbers(2), rows, background)
-    goals = nearest_means(rows, classes, background, known, 1)
+    goals = OtherClass(background, known).nearest_means(rows, classes, 1)
     side = np.linspace(-5, 5, 401)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     for row, goal, own, answer in zip(rows, goals, classes, found, strict=True):
@@ -79,7 +81,7 @@ def test_of_all_rows_of_categories_it_mostly_finds_the_best(explain, network, se
     found = explain(ALIBIC(Config()), model, encoding, every, background)
     space = Space.of_columns(encoding, background, known, "mvdm")
     points, answers = space.points(every), space.points(found)
-    goals = nearest_means(points, classes, space.points(background), known, 1)
+    goals = OtherClass(space.points(background), known).nearest_means(points, classes, 1)
     best = []
     for place, own in enumerate(classes):
         turned = points[margins(model, every, np.full(64, own)) > CLEAR_MARGIN]
@@ -119,3 +121,35 @@ def test_the_leading_starts_of_each_factual() -> None:
     merit = np.array([3.0, 1.0, 1.0, np.inf, 2.0, 0.5])
     assert leading(np.array([0, 0, 0, 1, 1, 1]), merit, 2).tolist() == [1, 2, 4, 5]
     assert leading(np.array([0, 0, 0, 1, 1, 1]), merit, 1).tolist() == [1, 5]
+
+
+@settings(deadline=None)
+@given(by=st.floats(-9, 9), step=st.sampled_from([0.0, 0.1, 1.0, 2.5]))
+def test_moves_are_rounded_up_to_the_step(by: float, step: float) -> None:
+    (found,) = rounded_up(np.array([by]), np.array([step]))
+    if step == 0:
+        assert found == by
+    else:
+        assert found / step == pytest.approx(round(found / step), abs=1e-9)
+        assert by - 1e-6 <= found < by + step
+
+
+def test_the_exchanges_of_a_case_worked_out_by_hand() -> None:
+    """The point (3, 0) of whole numbers, the margin 3 c_1 + 2 c_2 - 3.5, the factual (0, 0).
+
+    5.5 is to spare: c_1 can go back by one step, by two it would lack 0.5. With c_1 reset, 3.5 is lacking:
+    c_2 goes to 2, or stretched to 3, which is as far as before. If c_2 has to stay below 2, only the first remains.
+    """
+    columns = [Column("x"), Column("y")]
+    space = Space.of_places(Encoding(columns, np.zeros(2), np.ones(2), np.full(2, -9.0), np.full(2, 9.0)))
+    linear = Linear(np.array([5.5]), np.array([[3.0, 2.0]]), np.zeros((1, 0, 0)))
+    start = np.zeros((1, 2))
+
+    def found(highest: float) -> set[tuple[float, ...]]:
+        low, high = np.full((1, 2), -9.0), np.array([[9.0, highest]])
+        exchanges = Exchanges(Terms(start, start, BETA, np.zeros(1), low, high), space, np.ones(2), 0.0)
+        _, tried = exchanges.most_promising(np.array([[3.0, 0.0]]), start, linear)
+        return set(map(tuple, tried.tolist()))
+
+    assert found(9.0) == {(2.0, 0.0), (0.0, 2.0)}
+    assert found(1.5) == {(2.0, 0.0)}

@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from cfbench_core.config import Help, Range
 from cfbench_tabular.classifier_contracts import Classifier
@@ -32,7 +31,9 @@ from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
 from cfbench_tabular.explainers.descent import CLEAR_MARGIN, ROWS, in_parts, margins, over_flats
 from cfbench_tabular.explainers.levels import Space
-from cfbench_tabular.explainers.refinement import Linear, Refinement, Terms
+from cfbench_tabular.explainers.linear_problem import Linear, Terms
+from cfbench_tabular.explainers.other_class import OtherClass
+from cfbench_tabular.explainers.refinement import Refinement
 from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
@@ -89,14 +90,14 @@ def guided(
         space = Space.of_places(context.encoding)
     else:
         space = Space.of_columns(context.encoding, context.background, classes, options.categories)
-    known = space.points(context.background)
+    known = OtherClass(space.points(context.background), classes)
     limits = context.encoding.limits(factuals.vectors)
     low, high = space.limits(limits.low, limits.high)
     starts = space.points(factuals.vectors)
-    prototypes = nearest_means(starts, factuals.classes, known, classes, options.neighbours)
+    prototypes = known.nearest_means(starts, factuals.classes, options.neighbours)
     several = STARTS if options.refined else 0
     inside = (low, high) if len(context.encoding.restricted) else None
-    enemies = nearest_rows(starts, factuals.classes, known, classes, several, inside)
+    enemies = known.nearest_rows(starts, factuals.classes, several, inside)
     found_rows = no_counterfactuals(factuals)
     details = {name: np.full(len(factuals), np.nan) for name in ("cost", "to_prototype")}
     for part in in_parts(len(factuals)):
@@ -112,51 +113,6 @@ def guided(
         found_rows[part][given] = np.where(same, factuals.vectors[part][given], rows)
         details["to_prototype"][part] = np.linalg.norm(found - prototypes[part], axis=1)
     return Explanation(found_rows, details)
-
-
-def nearest_means(
-    points: FloatArray, classes: IntArray, known: FloatArray, known_classes: IntArray, neighbours: int
-) -> FloatArray:
-    """(n, M) the mean of the nearest known points of the other class; NaN where there is none."""
-    found = np.full_like(points, np.nan)
-    for label in (0, 1):
-        enemies, members = known[known_classes != label], classes == label
-        if len(enemies) and members.any():
-            count = min(neighbours, len(enemies))
-            _, nearest = cKDTree(enemies).query(points[members], k=np.arange(1, count + 1))
-            found[members] = enemies[nearest].mean(axis=1)
-    return found
-
-
-def nearest_rows(
-    points: FloatArray,
-    classes: IntArray,
-    known: FloatArray,
-    known_classes: IntArray,
-    count: int,
-    inside: tuple[FloatArray, FloatArray] | None = None,
-) -> FloatArray:
-    """(n, count, M) the nearest known points of the other class, the nearest first; NaN where there are no more.
-
-    inside: (n, M) lower and upper limits for each of the points (n, M); None if all known points are within them.
-    """
-    found = np.full((len(points), count, points.shape[1]), np.nan)
-    for label in (0, 1):
-        enemies, members = known[known_classes != label], np.flatnonzero(classes == label)
-        if not count or not len(enemies) or not len(members):
-            continue
-        if inside is None:
-            some = min(count, len(enemies))
-            _, nearest = cKDTree(enemies).query(points[members], k=np.arange(1, some + 1))
-            found[members, :some] = enemies[nearest]
-            continue
-        for place in members:
-            low, high = (side[place] for side in inside)
-            admissible = enemies[((low <= enemies) & (enemies <= high)).all(axis=1)]
-            distances = ((admissible - points[place]) ** 2).sum(axis=1)
-            nearest = np.argsort(distances, kind="stable")[:count]
-            found[place, : len(nearest)] = admissible[nearest]
-    return found
 
 
 def shrunk(points: FloatArray, starts: FloatArray, by: FloatArray | float) -> FloatArray:
@@ -243,6 +199,7 @@ class Search:
             of,
             self.terms.of(of),
             self.space,
+            self._steps(),
             self.required,
             self._rows,
             lambda rows, of: margins(self.model, rows, self.classes[of]),
@@ -251,6 +208,15 @@ class Search:
         chosen = search.run(points)
         better = chosen[search.merit[chosen] < self.merit[of[chosen]]]
         self.best[of[better]], self.merit[of[better]] = search.best[better], search.merit[better]
+
+    def _steps(self) -> FloatArray:
+        """(M,) the steps of the coordinates; 0 where there is none."""
+        grid, steps = self.limits.grid, np.zeros(self.space.width)
+        if self.options.categories != "ignore":
+            steps[grid.positions] = grid.step / grid.scale
+        found = np.zeros(self.space.size)
+        found[self.space.numbers] = steps[self.space.number_positions]
+        return found
 
     def _linearised(self, points: FloatArray, of: IntArray) -> Linear:
         """The margin at points (a, M) of the factuals ``of`` (a,), and its changes to first order."""
