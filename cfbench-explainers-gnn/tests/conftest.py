@@ -15,7 +15,7 @@ from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.edits import ADD, Edits
 from cfbench_recsys.ranking import ranks_of, top_k
 from cfbench_recsys.recommenders import gformer, lightgcn, simgcl
-from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS
+from cfbench_recsys.recommenders.graph_training import ITEMS, USERS
 from cfbench_recsys.recommenders.masked_training import (
     ANCHORS,
     ITEM_NEARNESS,

@@ -19,7 +19,7 @@ from cfbench_recsys.edits import ADD, REMOVE, Edits
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.links import link_of
 from cfbench_recsys.recommenders import lightgcn
-from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS
+from cfbench_recsys.recommenders.graph_training import ITEMS, USERS
 
 USERS_COUNT, ITEMS_COUNT, DIMENSIONS = 9, 12, 5
 NODES = USERS_COUNT + ITEMS_COUNT

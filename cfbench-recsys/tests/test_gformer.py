@@ -21,7 +21,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.edits import ADD, REMOVE, Edits
 from cfbench_recsys.recommenders.gformer import Config, GFormer
-from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS
+from cfbench_recsys.recommenders.graph_training import ITEMS, USERS
 from cfbench_recsys.recommenders.lightgcn import Config as LightConfig
 from cfbench_recsys.recommenders.lightgcn import LightGCN
 from cfbench_recsys.recommenders.masked_training import (

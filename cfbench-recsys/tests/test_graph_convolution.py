@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from cfbench_recsys.edits import ADD, REMOVE, Edits
-from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS, GraphConvolution, Training, Weights
+from cfbench_recsys.recommenders.graph_convolution import GraphConvolution
+from cfbench_recsys.recommenders.graph_layers import Weights
+from cfbench_recsys.recommenders.graph_training import ITEMS, USERS, Training
 from cfbench_recsys.recommenders.lightgcn import Config
 
 TIGHT = {"rtol": 1e-10, "atol": 1e-11}

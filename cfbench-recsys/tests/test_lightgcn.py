@@ -16,7 +16,7 @@ from scipy import sparse
 
 from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.edits import ADD, REMOVE, Edits
-from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS
+from cfbench_recsys.recommenders.graph_training import ITEMS, USERS
 from cfbench_recsys.recommenders.lightgcn import Config, LightGCN
 from cfbench_recsys.testing.world import split
 

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.edits import Edits
-from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS, Training
+from cfbench_recsys.recommenders.graph_training import ITEMS, USERS, Training
 from cfbench_recsys.recommenders.simgcl import Config, SimGCL, view_noise
 from cfbench_recsys.testing.world import split
 

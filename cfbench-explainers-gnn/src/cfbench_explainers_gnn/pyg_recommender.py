@@ -51,7 +51,8 @@ from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import Edits, FloatArray
 from cfbench_recsys.graph_edits import changes
 from cfbench_recsys.quality import ranking_quality
-from cfbench_recsys.recommenders.graph_convolution import GraphConvolution, Weights
+from cfbench_recsys.recommenders.graph_convolution import GraphConvolution
+from cfbench_recsys.recommenders.graph_layers import Weights
 from cfbench_recsys.recommenders.training import CheckpointCallback, State, Stopping, sample_of, train
 from cfbench_recsys.splits import Split
 

@@ -315,7 +315,8 @@ class Duels:
         gaps = own_drops[:, None, :] - count * np.moveaxis(drops[:, :, rivals], 2, 1)
         order = np.argsort(np.where(targets.padding[:, None, :], np.inf, -gaps), axis=2, kind="stable")
         falls = np.take_along_axis(drops[:, None], order[..., None], axis=2)
-        for place in range(1, falls.shape[2]):  # a cumsum, which is much slower along an axis that is not the last
+        # a cumsum, which is slower along an axis that is not the last
+        for place in range(1, falls.shape[2]):
             falls[:, :, place] += falls[:, :, place - 1]
         after = scores[:, None, None, :] - falls
         ranked = slice(effects.ranked)

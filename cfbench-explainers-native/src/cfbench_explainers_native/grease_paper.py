@@ -53,7 +53,7 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_recsys.edits import REMOVE, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of
-from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS
+from cfbench_recsys.recommenders.graph_training import ITEMS, USERS
 from cfbench_recsys.scopes import edges_in_scope
 from cfbench_recsys.scoring import score_once
 from cfbench_recsys.targets import Answer, Context, Targets

@@ -50,13 +50,10 @@ from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import FloatArray
-from cfbench_recsys.recommenders.graph_convolution import (
-    ITEMS,
-    USERS,
-    GraphConvolution,
-    Weights,
-)
+from cfbench_recsys.recommenders.graph_convolution import GraphConvolution
+from cfbench_recsys.recommenders.graph_layers import Weights
 from cfbench_recsys.recommenders.graph_options import GraphOptions
+from cfbench_recsys.recommenders.graph_training import ITEMS, USERS
 from cfbench_recsys.recommenders.masked_training import (
     ANCHORS,
     ITEM_NEARNESS,

@@ -47,7 +47,15 @@ from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import Edits, FloatArray
 from cfbench_recsys.graph_edits import changes, distinct
 from cfbench_recsys.quality import ranking_quality
-from cfbench_recsys.recommenders.adam import Adam
+from cfbench_recsys.recommenders.graph_layers import (
+    Weights,
+    layers_of_units,
+    layers_to_items,
+    plus,
+    weighted,
+    weighted_layers,
+)
+from cfbench_recsys.recommenders.graph_training import ITEMS, USERS, Training
 from cfbench_recsys.recommenders.training import (
     CheckpointCallback,
     State,
@@ -61,11 +69,6 @@ from cfbench_recsys.splits import Split
 if TYPE_CHECKING:
     from cfbench_recsys.own_edges import OwnEdges
     from cfbench_recsys.reweighted_graph import Division
-
-USERS, ITEMS = "user_embedding.weight", "item_embedding.weight"
-
-Weights = tuple[float, ...]
-"""w_0..w_L of the layers, L >= 1; their sum is not 0."""
 
 
 class GraphConvolution(ABC):
@@ -312,11 +315,11 @@ class GraphConvolution(ABC):
 
         weights = self.layer_weights()
         user_sum, item_sum = layers_of_units(graphs, users, weights)
-        embedding = _weighted(self._users[users].T, weights[0])  # (d, B); layer 0 is the unit vector of u
+        embedding = weighted(self._users[users].T, weights[0])  # (d, B); layer 0 is the unit vector of u
         if item_sum is not None:
-            embedding = _plus(embedding, column_product(self._items_across, item_sum, self._items), 1.0)
+            embedding = plus(embedding, column_product(self._items_across, item_sum, self._items), 1.0)
         if user_sum is not None:
-            embedding = _plus(embedding, column_product(self._users_across, user_sum, self._users), 1.0)
+            embedding = plus(embedding, column_product(self._users_across, user_sum, self._users), 1.0)
         embedding = embedding / sum(weights)
         on_users = column_product(self._users, embedding, self._users_across)
         on_items = column_product(self._items, embedding, self._items_across)
@@ -335,166 +338,3 @@ def _of_units(
         torch.searchsorted(units, rows[edges]),
         *(of[edges] for of in (edge_users, edge_items, delta)),
     )
-
-
-def weighted_layers(propagation: Any, users: Any, items: Any, weights: Weights) -> tuple[Any, Any]:
-    """P E for the embeddings E = ``users`` (users, d), ``items`` (items, d): d columns at once."""
-    user_sum, item_sum = _weighted(users, weights[0]), _weighted(items, weights[0])
-    for weight in weights[1:]:
-        users, items = propagation.to_users(items), propagation.to_items(users)
-        user_sum, item_sum = _plus(user_sum, users, weight), _plus(item_sum, items, weight)
-    return user_sum / sum(weights), item_sum / sum(weights)
-
-
-def layers_of_units(graphs: Any, users: Any, weights: Weights) -> tuple[Any, Any]:
-    """sum_{l >= 1} w_l Ã^l e_u for ``users`` (B,), one for each edited graph.
-
-    Returns what falls on the users (users, B), and on the items (items, B); None where nothing falls.
-    """
-    values, on_items = graphs.to_items_from(users), True  # layer 1
-    user_sum, item_sum = None, _weighted(values, weights[1])
-    for weight in weights[2:]:
-        values = graphs.to_users(values) if on_items else graphs.to_items(values)
-        on_items = not on_items
-        if on_items:
-            item_sum = _plus(item_sum, values, weight)
-        else:
-            user_sum = _plus(user_sum, values, weight)
-    return user_sum, item_sum
-
-
-def layers_to_items(graphs: Any, user_values: Any, item_values: Any, weights: Weights) -> Any:
-    """sum_l w_l Ã^l v on the items (items, B), v = ``user_values`` (users, B), ``item_values`` (items, B).
-
-    By Horner's rule, w_0 v + Ã (w_1 v + Ã (w_2 v + ...)), each time on the side that ends at the items.
-    """
-    on_items = len(weights) % 2 == 1
-    values = _weighted(item_values if on_items else user_values, weights[-1])
-    for weight in reversed(weights[:-1]):
-        moved = None if values is None else graphs.to_users(values) if on_items else graphs.to_items(values)
-        on_items = not on_items
-        values = _plus(moved, item_values if on_items else user_values, weight)
-    return values
-
-
-def _weighted(values: Any, weight: float) -> Any:
-    """weight * values, and None for nothing at all. By far the most weights are 1."""
-    if not weight:
-        return None
-    return values if weight == 1 else weight * values
-
-
-def _plus(total: Any, values: Any, weight: float) -> Any:
-    """total + weight * values, where None is nothing."""
-    added = _weighted(values, weight)
-    if total is None or added is None:
-        return total if added is None else added
-    return total + added
-
-
-class Training:
-    """Embeddings and optimiser.
-
-    Attributes:
-        users, items: E, torch parameters (users, d) and (items, d), float32.
-        random: the one stream that everything random is drawn from.
-    """
-
-    def __init__(
-        self,
-        interactions: scipy.sparse.csr_matrix,
-        config: Any,
-        weights: Weights,
-        random: np.random.Generator,
-    ) -> None:
-        import torch
-
-        from cfbench_recsys.bipartite_graph import Propagation
-
-        self.torch = torch
-        self.config = config
-        self.weights = weights
-        self.device = torch_device(config.device)
-        self.random = random
-        self.propagation = Propagation(interactions, torch.float32, self.device)
-        self.by_item = interactions.tocsc()
-        self.pairs = np.stack(interactions.nonzero())  # by user, so that a batch is read in order
-        self.batch = config.batch or max(2048, -(-interactions.nnz // 16))
-        self.users, self.items = (
-            self._parameter(0.1 * self.random.standard_normal((count, config.dimensions), dtype=np.float32))
-            for count in interactions.shape
-        )
-        self.optimizer = Adam([self.users, self.items], config.learning_rate)
-
-    def _parameter(self, values: np.ndarray) -> Any:
-        return self.torch.from_numpy(values).to(self.device).requires_grad_()
-
-    def epoch(self, loss_of: Callable[[Training, np.ndarray, np.ndarray], Any]) -> float:
-        """Once over all interactions; the mean loss."""
-        total = 0.0
-        order = self.random.permutation(self.pairs.shape[1])
-        for start in range(0, len(order), self.batch):
-            users, items = self.pairs[:, np.sort(order[start : start + self.batch])]
-            loss = loss_of(self, users, items)
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-            total += float(loss.detach()) * len(users)
-        return total / max(1, len(order))
-
-    def bpr(self, final_users: Any, final_items: Any, users: np.ndarray, items: np.ndarray) -> Any:
-        """BPR of a batch of interactions under F = ``final_users``, ``final_items``; a torch scalar.
-
-        The mean over the pairs (u, i) and over ``negatives`` items j, drawn for the whole batch, of
-        -log sigmoid(s(u)_i - s(u)_j); 0 where (u, j) is an interaction. To it comes l2/2 times the mean squared
-        length of the embeddings E_u, E_i, E_j that take part.
-        """
-        from cfbench_recsys.ranking_loss import bpr
-
-        count = self.by_item.shape[1]
-        drawn = self.random.choice(count, size=min(self.config.negatives, count), replace=False)
-        seen = self.by_item[:, drawn].tocoo()
-        arrays = (users, items, drawn, seen.row, seen.col)
-        user, item, negative, *owned = (self.index(array) for array in arrays)
-        loss = bpr(final_users, final_items, user, item, negative, tuple(owned))
-        squares = self._mean_square(self.users, users) + self._mean_square(self.items, items)
-        return loss + self.config.l2 * (squares + self._mean_square(self.items, drawn)) / 2
-
-    def _mean_square(self, embeddings: Any, named: np.ndarray) -> Any:
-        """Mean over ``named`` (rows, perhaps repeated) of their squared lengths."""
-        counts = np.bincount(named, minlength=len(embeddings)).astype(np.float32)
-        weights = self.torch.from_numpy(counts / max(1, len(named))).to(self.device)
-        return weights @ (embeddings**2).sum(1)
-
-    def index(self, numbers: np.ndarray) -> Any:
-        """As an int64 tensor on the device."""
-        return self.torch.from_numpy(numbers.astype(np.int64)).to(self.device)
-
-    def final(self) -> tuple[Any, Any]:
-        """F (users, d) and (items, d), torch."""
-        return weighted_layers(self.propagation, self.users, self.items, self.weights)
-
-    def step(self, users: Any, items: Any) -> tuple[Any, Any]:
-        """Ã x for x = ``users`` (users, d), ``items`` (items, d)."""
-        return self.propagation.to_users(items), self.propagation.to_items(users)
-
-    def layers(self) -> list[tuple[Any, Any]]:
-        """Ã^l E on users and items, for l = 0..L."""
-        found = [(self.users, self.items)]
-        for _ in self.weights[1:]:
-            found.append(self.step(*found[-1]))
-        return found
-
-    def final_embeddings(self) -> tuple[FloatArray, FloatArray]:
-        """F (users, d) and (items, d), float64."""
-        with self.torch.no_grad():
-            final = self.final()
-        users, items = (side.cpu().numpy().astype(np.float64) for side in final)
-        return users, items
-
-    def state(self) -> State:
-        """Copies, as :meth:`GraphConvolution.state`."""
-        return {
-            USERS: self.users.detach().cpu().numpy().copy(),
-            ITEMS: self.items.detach().cpu().numpy().copy(),
-        }

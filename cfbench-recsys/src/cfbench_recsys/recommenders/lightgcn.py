@@ -23,8 +23,10 @@ from typing import Any
 import numpy as np
 
 from cfbench_core.specs import ComponentSpec
-from cfbench_recsys.recommenders.graph_convolution import GraphConvolution, Training, Weights
+from cfbench_recsys.recommenders.graph_convolution import GraphConvolution
+from cfbench_recsys.recommenders.graph_layers import Weights
 from cfbench_recsys.recommenders.graph_options import GraphOptions
+from cfbench_recsys.recommenders.graph_training import Training
 
 SPEC = ComponentSpec(
     id="recsys/recommender/lightgcn",

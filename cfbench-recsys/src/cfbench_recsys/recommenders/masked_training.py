@@ -13,7 +13,8 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
-from cfbench_recsys.recommenders.graph_convolution import ITEMS, USERS, Training, Weights, weighted_layers
+from cfbench_recsys.recommenders.graph_layers import Weights, weighted_layers
+from cfbench_recsys.recommenders.graph_training import ITEMS, USERS, Training
 from cfbench_recsys.recommenders.training import State
 
 QUERY, KEY = "query.weight", "key.weight"
