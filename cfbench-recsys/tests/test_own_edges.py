@@ -136,7 +136,7 @@ def test_a_model_scores_edits_of_own_and_other_edges(layers: int, monkeypatch: p
     arrays = [torch.from_numpy(array) for array in (users, rows, edits.edge_users, edits.edge_items)]
     found = {}
     # by own edges where they suffice; where they never do; where they do for units of two edges alone
-    for most, count in ((512, 3), (0, 3), (2, 2)):
+    for most, count in ((256, 3), (0, 3), (2, 2)):
         monkeypatch.setattr(own_edges, "MOST_EDITS", most)
         queried.clear()
         delta = -torch.ones(60, dtype=torch.float64) * torch.arange(1, 61) / 60
@@ -148,7 +148,7 @@ def test_a_model_scores_edits_of_own_and_other_edges(layers: int, monkeypatch: p
         assert queried == (expected if most > 2 or not own[0] else expected[1:])
         (scores**2).sum().backward()
         found[most] = scores.detach().numpy(), delta.grad.numpy()
-    for ours, propagated in zip(found[512], found[0], strict=True):
+    for ours, propagated in zip(found[256], found[0], strict=True):
         np.testing.assert_allclose(ours, propagated, rtol=1e-9, atol=1e-10)
     whole = model.score_weighted(*arrays, -torch.ones(60, dtype=torch.float64)).numpy()
     np.testing.assert_allclose(together, whole, rtol=1e-10, atol=1e-12)

@@ -45,8 +45,9 @@ MOST_ITEMS = 5_000
 """More would make G larger than 200 MB."""
 
 
-MOST_EDITS = 512
-"""Of one unit of ``score_weighted``: with |h| + 512 items the cost of the products with G nears that of propagating."""
+MOST_EDITS = 256
+"""Of one unit of ``score_weighted``. The products with G cost the square of the number of items: on a graph like MovieLens
+1M, scores and gradients of 235 edges take .8 of the time of propagating, those of 450 edges 1.1 times as long."""
 
 
 def can_prepare(items: int, weights: Sequence[float]) -> bool:
@@ -209,8 +210,12 @@ class _Entries:
         lengths = self._lengths[unit]
         others = _ranges((self._ends - self._lengths)[unit], lengths)
         which = np.repeat(np.arange(len(unit)), lengths)
-        entries = self.prepared.gram.numpy()[self._items[self._touched][which], self._items[others]]
-        products = torch.from_numpy(entries) * values.index_select(0, torch.from_numpy(others))
+        places = (self._items[self._touched] * len(self.prepared.gram))[which]
+        places += self._items[others]
+        entries = self.prepared.gram.view(-1).index_select(
+            0, torch.from_numpy(places)
+        )  # faster than with two indices
+        products = entries * values.index_select(0, torch.from_numpy(others))
         zeros = torch.zeros(len(unit), dtype=values.dtype)
         return zeros.index_add(0, torch.from_numpy(which), products)
 
