@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scikit_posthocs
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -282,6 +282,17 @@ def test_bars_join_methods_without_a_significant_difference() -> None:
     assert statistics.indistinguishable([1.0, 1.8, 2.4, 5.0], 1.0) == [(0, 1), (1, 2)]
     assert statistics.indistinguishable([2.0, 1.0, 1.5], 3.0) == [(1, 2, 0)]
     assert statistics.indistinguishable([1.0, 3.0], 1.0) == []
+
+
+@given(
+    st.lists(st.tuples(st.integers(-3, 3), st.floats(-2, 2, width=16) | st.just(np.inf)), max_size=25)
+    | st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=101, max_size=110),
+)
+@example([(1, 2.0), (2, NAN), (3, 1.0)])
+def test_rank_agreement_is_kendalls_tau_b(pairs: list[tuple[int, float]]) -> None:
+    first, second = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+    expected = stats.kendalltau(first, second).statistic if len(pairs) > 1 else np.nan
+    assert statistics.rank_agreement(first, second) == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 def test_rank_agreement_by_hand() -> None:
