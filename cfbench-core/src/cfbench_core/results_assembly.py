@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 GROUP = 100_000
 """Rows of a row group."""
 
+FEW_ROWS = 1_000
+"""Columns of so many equal labels are cached; longer ones would take memory, and cost little for each row."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -75,7 +78,8 @@ class Part:
 
         def column(field: pa.Field) -> Any:
             if field.name in self.labels:
-                return _repeated(self.labels[field.name], field.type, rows.num_rows)
+                label = self.labels[field.name], field.type, rows.num_rows
+                return _repeated(*label) if rows.num_rows <= FEW_ROWS else _repeated.__wrapped__(*label)
             if field.name in rows.column_names:
                 found = rows[field.name]
                 return found if found.type == field.type else found.cast(field.type)

@@ -68,12 +68,12 @@ def csr_tensor(
     device: torch.device | None = None,
 ) -> Tensor:
     """A CSR tensor, without the warnings that torch gives with the first one of a process."""
-    _warn_once()
+    _make_the_first_one()
     return torch.sparse_csr_tensor(starts, columns, values, shape, device=device)
 
 
 @functools.cache
-def _warn_once() -> None:
+def _make_the_first_one() -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
         warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")

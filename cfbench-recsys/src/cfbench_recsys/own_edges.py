@@ -46,8 +46,8 @@ MOST_ITEMS = 5_000
 
 
 MOST_EDITS = 256
-"""Of one unit of ``score_weighted``. The products with G cost the square of the number of items: on a graph like MovieLens
-1M, scores and gradients of 235 edges take .8 of the time of propagating, those of 450 edges 1.1 times as long."""
+"""Of one unit of ``score_weighted``. The products with G cost the square of the number of a user's items: on a graph like
+MovieLens 1M, scores and gradients of 235 edges take .8 of the time of propagating, those of 450 edges 1.1 times as long."""
 
 
 def can_prepare(items: int, weights: Sequence[float]) -> bool:
@@ -71,8 +71,6 @@ class OwnEdges:
         items: FloatArray,
         weights: Sequence[float],
     ) -> None:
-        import torch
-
         graph = graph.astype(np.float64)
         graph.sort_indices()
         self.graph = graph
