@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from cfbench_core.cores import usable_cores
-from cfbench_core.distribution_metadata import field_of, requirements_of
+from cfbench_core.distribution_metadata import fields_of, requirements_of
 from cfbench_core.redaction import redacted
 
 _COMMAND_SECONDS = 10
@@ -108,7 +108,8 @@ def _cfbench_distributions() -> tuple[tuple[str, str, list[str]], ...]:
     lacks its name or version, is not among them; ``cfbench plugins`` shows it."""
     found = []
     for distribution in metadata.distributions():
-        name, version = field_of(distribution, "Name"), field_of(distribution, "Version")
+        fields = fields_of(distribution)
+        name, version = fields.get("Name"), fields.get("Version")
         own = (name or "").startswith("cfbench-")
         if name and version and (own or any(entry.group == "cfbench" for entry in distribution.entry_points)):
             found.append((name, version, requirements_of(distribution)))

@@ -6,7 +6,6 @@ Tables are written part by part, in row groups of ``GROUP`` rows across cells, s
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
 GROUP = 100_000
 """Rows of a row group."""
 
-FEW_ROWS = 1_000
-"""Columns of so many equal labels are cached; longer ones would take memory, and cost little for each row."""
-
 
 @dataclass(frozen=True)
 class Part:
@@ -46,46 +42,26 @@ class Part:
 
     def schema(self) -> pa.Schema:
         """Of the labelled rows; of a file, its rows are not read for it."""
-        own = _read(self.source, schema_only=True) if isinstance(self.source, Path) else self.source.schema
-        return self._labelled(own)
+        return self.labelled(
+            _read(self.source, schema_only=True) if isinstance(self.source, Path) else self.source.schema
+        )
 
-    def _labelled(self, own: pa.Schema) -> pa.Schema:
+    def labelled(self, own: pa.Schema) -> pa.Schema:
+        """The schema of rows of this schema under the labels."""
         import pyarrow as pa
 
-        text, number = pa.string(), pa.int64()
-        fields = [
-            pa.field(name, text if isinstance(value, str) else number) for name, value in self.labels.items()
-        ]
+        fields = [pa.field(name, _label_type(value)) for name, value in self.labels.items()]
         return pa.schema(fields + [pa.field(f.name, f.type) for f in own if f.name not in self.labels])
 
-    def table(self, schema: pa.Schema, seen: list[tuple[Any, ...]]) -> pa.Table:
-        """The rows under the cell's labels; columns that they lack are null.
+    def rows(self) -> pa.Table:
+        """Without labels."""
+        return _read(self.source) if isinstance(self.source, Path) else self.source
 
-        seen: the columns of parts that fit into ``schema``, extended here; most parts have the columns of another one.
 
-        Raises:
-            _OtherSchemaError: when they have columns, or types, that ``schema`` does not have.
-        """
-        import pyarrow as pa
+def _label_type(value: str | int) -> pa.DataType:
+    import pyarrow as pa
 
-        rows = _read(self.source) if isinstance(self.source, Path) else self.source
-        labels = [(name, type(value)) for name, value in self.labels.items()]
-        if not any(rows.schema.equals(own) and labels == known for own, known in seen):
-            labelled = self._labelled(rows.schema)
-            if not labelled.equals(schema) and not _fits(labelled, schema):
-                raise _OtherSchemaError
-            seen.append((rows.schema, labels))
-
-        def column(field: pa.Field) -> Any:
-            if field.name in self.labels:
-                label = self.labels[field.name], field.type, rows.num_rows
-                return _repeated(*label) if rows.num_rows <= FEW_ROWS else _repeated.__wrapped__(*label)
-            if field.name in rows.column_names:
-                found = rows[field.name]
-                return found if found.type == field.type else found.cast(field.type)
-            return pa.nulls(rows.num_rows, field.type)
-
-        return pa.table([column(field) for field in schema], schema=schema)
+    return pa.string() if isinstance(value, str) else pa.int64()
 
 
 class Tables:
@@ -205,24 +181,86 @@ def _write(path: Path, parts: Sequence[Part], schema: pa.Schema) -> list[pa.Sche
 
     Most often all are equal, and each file is read once.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    # Labels that are text are written as codes, which Parquet stores them as anyway, and read as text again: the types
+    # of columns before the coding are not stored.
+    labels = {name for part in parts for name, value in part.labels.items() if isinstance(value, str)}
+    code = pa.dictionary(pa.int32(), pa.string())
+    coded = pa.schema([field.with_type(code) if field.name in labels else field for field in schema])
     # a file of our own: when the disk is full, the writer's would stay open
-    with path.open("wb") as to, pq.ParquetWriter(to, schema, compression="zstd") as writer:
+    with path.open("wb") as to, pq.ParquetWriter(to, coded, compression="zstd", store_schema=False) as writer:
         try:
-            seen: list[tuple[Any, ...]] = []
-            for rows in _in_groups(part.table(schema, seen) for part in parts):
-                writer.write_table(rows, row_group_size=GROUP)
+            for rows in _in_groups(_labelled(alike, schema, coded) for alike in _alike(parts)):
+                writer.write_table(rows.unify_dictionaries(), row_group_size=GROUP)
         except _OtherSchemaError:
             return _distinct(part.schema() for part in parts)
     return None
 
 
-@functools.lru_cache(maxsize=256)  # most parts share most labels, and their number of rows
-def _repeated(label: str | int, as_type: pa.DataType, rows: int) -> pa.Array:
+class _Alike:
+    """Parts whose labels and rows have the same columns, one after the other."""
+
+    def __init__(self, first: Part, rows: pa.Table) -> None:
+        self.parts = [first]
+        self.tables = [rows]
+        self.labels = {name: _label_type(value) for name, value in first.labels.items()}
+        self.count: int = rows.num_rows
+
+    def add(self, part: Part, rows: pa.Table) -> bool:
+        """Whether the part is like the others, and there is room for it."""
+        labels = {name: _label_type(value) for name, value in part.labels.items()}
+        if self.count + rows.num_rows > GROUP or labels != self.labels:
+            return False
+        if not rows.schema.equals(self.tables[0].schema):
+            return False
+        self.parts.append(part)
+        self.tables.append(rows)
+        self.count += rows.num_rows
+        return True
+
+
+def _alike(parts: Iterable[Part]) -> Iterator[_Alike]:
+    """Reads the parts, and puts neighbours that are alike together: labels are cheap for many at once."""
+    found: _Alike | None = None
+    for part in parts:
+        rows = part.rows()
+        if found is None or not found.add(part, rows):
+            if found is not None:
+                yield found
+            found = _Alike(part, rows)
+    if found is not None:
+        yield found
+
+
+def _labelled(alike: _Alike, schema: pa.Schema, coded: pa.Schema) -> pa.Table:
+    """The rows under their cells' labels; columns that they lack are null.
+
+    Raises:
+        _OtherSchemaError: when they have columns, or types, that ``schema`` does not have.
+    """
+    import numpy as np
     import pyarrow as pa
 
-    return pa.repeat(pa.scalar(label, as_type), rows)
+    own = alike.parts[0].labelled(alike.tables[0].schema)
+    if not own.equals(schema) and not _fits(own, schema):
+        raise _OtherSchemaError
+    rows = pa.concat_tables(alike.tables)
+    part_of_row = pa.array(np.repeat(np.arange(len(alike.parts)), [table.num_rows for table in alike.tables]))
+
+    def column(field: pa.Field) -> Any:
+        if field.name in alike.labels:
+            labels = pa.array([part.labels[field.name] for part in alike.parts])
+            if pa.types.is_dictionary(field.type):
+                labels = labels.dictionary_encode()
+            return labels.take(part_of_row)
+        if field.name in rows.column_names:
+            found = rows[field.name]
+            return found if found.type == field.type else found.cast(field.type)
+        return pa.nulls(rows.num_rows, field.type)
+
+    return pa.table([column(field) for field in coded], schema=coded)
 
 
 class _OtherSchemaError(Exception):

@@ -270,10 +270,14 @@ class Run:
         return self._files.parquet(name, columns, expected=False, filters=filters)
 
     def batches(
-        self, name: str, columns: Sequence[str], cells: Sequence[str] | None = None
+        self,
+        name: str,
+        columns: Sequence[str],
+        cells: Sequence[str] | None = None,
+        metrics: Sequence[str] | None = None,
     ) -> Iterator[pd.DataFrame]:
-        """Some columns of a table, of these cells only (all of them if None), a part at a time."""
-        return self._files.batches(name, columns, cells)
+        """Some columns of a table, of these cells and metrics only (all of them if None), a part at a time."""
+        return self._files.batches(name, columns, cells, metrics)
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the further tables that the suite's layout names: cell, labels, unit and its own columns."""
@@ -290,9 +294,14 @@ class Run:
 
     def quality_of(self, dataset: object, model: object) -> dict[str, Quality]:
         """The quality of one model, by metric; empty if none was reported."""
-        frame = self.quality
-        here = frame[(frame["dataset"] == str(dataset)) & (frame["model"] == str(model))]
-        return {row["metric"]: Quality.of(row) for row in here.to_dict("records")}
+        return self._qualities.get((str(dataset), str(model)), {})
+
+    @functools.cached_property
+    def _qualities(self) -> dict[tuple[str, str], dict[str, Quality]]:
+        found: dict[tuple[str, str], dict[str, Quality]] = {}
+        for row in self.quality.to_dict("records"):
+            found.setdefault((row["dataset"], row["model"]), {})[row["metric"]] = Quality.of(row)
+        return found
 
     @functools.cached_property
     def outcomes(self) -> list[dict[str, Any]]:
@@ -325,6 +334,13 @@ class Run:
         costs = self._files.batches("costs.parquet", ["cell", "unit", "elapsed_seconds"])
         times = (part.rename(columns={"elapsed_seconds": "value"}).assign(metric=TIME.name) for part in costs)
         return unit_values(self.batches("scores.parquet", columns), next(iter(cluster), None), times)
+
+    @functools.cached_property
+    def detail_values(self) -> Mapping[str, UnitValues]:
+        """What explainers reported about their answers, of each cell as a matrix (units, names)."""
+        from cfbench_core.statistics import unit_values
+
+        return unit_values(self.details.rename(columns={"name": "metric"}))
 
     @functools.cached_property
     def _score_columns(self) -> list[str]:

@@ -122,9 +122,14 @@ class RunFiles:
             raise unreadable(path, error) from None
 
     def batches(
-        self, name: str, columns: Sequence[str], cells: Sequence[str] | None = None
+        self,
+        name: str,
+        columns: Sequence[str],
+        cells: Sequence[str] | None = None,
+        metrics: Sequence[str] | None = None,
     ) -> Iterator[pd.DataFrame]:
-        """Some columns of a table, of these cells only, in the order of the file and at most ``AT_ONCE`` rows at a time.
+        """Some columns of a table, of these cells and metrics only, in the order of the file and at most ``AT_ONCE`` rows
+        at a time.
 
         Nothing where there is no such table. A table of a large run does not fit into memory.
         """
@@ -134,18 +139,22 @@ class RunFiles:
         path = self.verified(name)
         if not path.exists():
             return
-        read = list(columns) if cells is None else list(dict.fromkeys([*columns, "cell"]))
+        wanted = {"cell": cells, "metric": metrics}
+        chosen = {
+            column: pa.array(names, pa.string()) for column, names in wanted.items() if names is not None
+        }
+        read = list(dict.fromkeys([*columns, *chosen]))
         try:
             with parquet.ParquetFile(path) as table:
                 groups = [
                     n for n in range(table.num_row_groups) if _holds(table.metadata.row_group(n), cells)
                 ]
                 for batch in table.iter_batches(AT_ONCE, row_groups=groups, columns=read, use_threads=False):
-                    if cells is not None:
-                        wanted = compute.is_in(batch.column("cell"), pa.array(cells, pa.string()))
-                        batch = batch.filter(wanted).select(list(columns))
+                    for column, names in chosen.items():
+                        names = names.cast(batch.column(column).type)
+                        batch = batch.filter(compute.is_in(batch.column(column), names))
                     if batch.num_rows:
-                        yield batch.to_pandas()
+                        yield batch.select(list(columns)).to_pandas()
         except (OSError, ValueError, pa.ArrowException) as error:
             raise unreadable(path, error) from None
 

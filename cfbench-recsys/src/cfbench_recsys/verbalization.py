@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -69,8 +70,8 @@ def _places_after(run: Run) -> pd.DataFrame:
     import pandas as pd
 
     parts = [
-        part[(part["metric"] == RANK_AFTER.name) & (part["status"] == "ok")]
-        for part in run.batches("scores.parquet", _COLUMNS)
+        part[part["status"] == "ok"]
+        for part in run.batches("scores.parquet", _COLUMNS, metrics=[RANK_AFTER.name])
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
@@ -81,7 +82,9 @@ def _cells(run: Run, after: pd.DataFrame) -> list[str]:
     if after.empty or "item" not in after:
         return []
     success = (after["value"] > after["k"]).groupby(after["cell"]).mean()
-    edits = {cell: len(run.explanations_of(cell)) for cell in success.index}
+    edits: Counter[str] = Counter()
+    for part in run.batches("explanations.parquet", ["cell"], [*success.index]):
+        edits.update({str(cell): int(count) for cell, count in part["cell"].value_counts().items()})
     quality = _quality(run)
     roles = {cell.id: cell.role for cell in run.cells()}
     labels = after.drop_duplicates("cell").set_index("cell")[["dataset", "model"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +68,11 @@ def cells(frame: pd.DataFrame, most: int | None = None) -> Cells:
     import pandas as pd
 
     frame = _with_intervals(frame)
-    columns = [[formatted(value) for value in frame.iloc[:, place]] for place in range(frame.shape[1])]
-    varies = [place for place, column in enumerate(columns) if len(column) < 2 or len(set(column)) > 1]
+    kept = frame if most is None else frame.iloc[:most]
+    columns = [
+        [formatted(value) for value in kept.iloc[:, place].tolist()] for place in range(frame.shape[1])
+    ]
+    varies = [place for place in range(len(columns)) if _varies(frame.iloc[:, place], columns[place])]
     numbers = [
         name == INTERVAL or (pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind))
         for name, kind in frame.dtypes.items()
@@ -78,14 +81,21 @@ def cells(frame: pd.DataFrame, most: int | None = None) -> Cells:
     return Cells(
         heads=tuple(str(frame.columns[place]) for place in varies),
         numbers=tuple(numbers[place] for place in varies),
-        rows=tuple(rows[:most]),
+        rows=tuple(rows),
         common=tuple(
             (str(frame.columns[place]), column[0])
             for place, column in enumerate(columns)
             if place not in varies
         ),
-        left_out=max(len(rows) - len(rows[:most]), 0),
+        left_out=len(frame) - len(rows),
     )
+
+
+def _varies(values: pd.Series[Any], shown: Sequence[str]) -> bool:
+    """Whether a column looks different in some rows; ``shown``: the first values as text."""
+    if len(values) < 2 or len(set(shown)) > 1:
+        return True
+    return len(shown) < len(values) and len({formatted(value) for value in values.tolist()}) > 1
 
 
 def _with_intervals(frame: pd.DataFrame) -> pd.DataFrame:

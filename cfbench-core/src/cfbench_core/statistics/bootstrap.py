@@ -5,7 +5,8 @@ Source: Efron & Tibshirani 1993 (percentile bootstrap; ratio estimator over clus
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ LARGE = 50_000
 """With more clusters than this, the interval is the normal approximation: the percentiles of a bootstrap would be the same
 to within its own error, and take minutes."""
 _BLOCK = 4_000_000  # weights held at once: 32 MB
+_CACHED = 500_000  # weights that are cached for the next table: 4 MB
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -132,11 +134,16 @@ def _resampled(
 ) -> FloatArray:
     """sum(sums) / sum(counts) in each resample of the clusters; arrays (clusters, columns)."""
     clusters = len(sums)
-    generator = generator or stream("bootstrap", clusters)
+    if generator is not None:
+        blocks: Iterable[FloatArray] = _weights(clusters, resamples, generator)
+    elif clusters * resamples <= _CACHED:
+        blocks = [_usual_weights(clusters, resamples)]
+    else:
+        blocks = _weights(clusters, resamples, stream("bootstrap", clusters))
     shared, which = _distinct_columns(counts)
     means = np.empty((resamples, sums.shape[1]))
     done = 0
-    for weights in _weights(clusters, resamples, generator):
+    for weights in blocks:
         numbers = weights @ shared
         with np.errstate(invalid="ignore"):
             np.divide(
@@ -157,6 +164,13 @@ def _weights(clusters: int, resamples: int, generator: np.random.Generator) -> I
         draws = generator.integers(0, clusters, size=(rows, clusters))
         draws += np.arange(rows)[:, None] * clusters
         yield np.bincount(draws.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(np.float64)
+
+
+@functools.lru_cache(maxsize=16)
+def _usual_weights(clusters: int, resamples: int) -> FloatArray:
+    """All of them at once, from the stream with the fixed name."""
+    (weights,) = _weights(clusters, resamples, stream("bootstrap", clusters))
+    return weights
 
 
 def _distinct_columns(counts: FloatArray) -> tuple[FloatArray, IntArray]:

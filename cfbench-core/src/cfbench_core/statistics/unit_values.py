@@ -38,6 +38,14 @@ class UnitValues:
             return np.full(len(self.units), np.nan)
         return self.values[:, self.metrics.index(metric)]
 
+    def of_units(self, units: NDArray[Any]) -> FloatArray:
+        """(len(units), metrics); NaN for a unit that is not there."""
+        if np.array_equal(units, self.units):
+            return self.values
+        places = np.minimum(np.searchsorted(self.units, units), len(self.units) - 1)
+        known = self.units[places] == units
+        return np.where(known[:, None], self.values[places], np.nan)
+
 
 def unit_values(
     scores: pd.DataFrame | Iterable[pd.DataFrame],
@@ -232,10 +240,13 @@ def summary_of(cells: Mapping[str, UnitValues], level: float = LEVEL) -> pd.Data
     """As :func:`summarise`, of matrices. Cells with equally many clusters are resampled together."""
     import pandas as pd
 
-    totals = {
-        name: cluster_totals(cell.values, codes_of(cell.clusters, len(cell.units)))
-        for name, cell in cells.items()
-    }
+    codes: dict[int, IntArray] = {}  # most cells share their clusters
+    totals = {}
+    for name, cell in cells.items():
+        own = codes.get(id(cell.clusters))
+        if own is None:
+            own = codes[id(cell.clusters)] = codes_of(cell.clusters, len(cell.units))
+        totals[name] = cluster_totals(cell.values, own)
     together: dict[int, list[str]] = {}
     for name, (sums, _) in totals.items():
         together.setdefault(len(sums), []).append(name)

@@ -13,11 +13,12 @@ pair has its own ``n``: agreement on few units, the easy ones, is weaker evidenc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cfbench_core.analysis_tables import count_of
 from cfbench_core.specs import ComponentSpec
@@ -52,8 +53,7 @@ IDENTICAL, OVERLAP = "identical answers", "overlap"
 MOSTLY = 0.5
 """Pairs that agree on more than this share of their units are counted in the summary."""
 
-Answers = Mapping[str, frozenset[tuple[str, str, str]]]
-"""Of each answered unit the edits: user, item, and what is done."""
+_EDIT = ["unit", "edge_user", "edge_item", "op"]
 
 
 def _wanted(cell: RunCell) -> bool:
@@ -110,35 +110,59 @@ class Agreement:
 
 
 def _state(statements: Statements, setting: Setting) -> None:
-    answers = {method.name: _answers(method) for method in setting.methods}
+    edits = _Edits(setting.methods)
     for one, other in combinations(setting.methods, 2):
-        units = [str(unit) for unit in one.values.units]
-        overlap = overlaps(units, answers[one.name], answers[other.name])
+        overlap = edits.overlap(one, other)
         identical = np.where(np.isnan(overlap), np.nan, overlap == 1.0)
         for metric, numbers in ((IDENTICAL, identical), (OVERLAP, overlap)):
             labels = {**setting.labels, "metric": metric, **one.labels(), "other": other.name}
             statements.add(labels, numbers, one.values.clusters)
 
 
-def overlaps(units: Sequence[str], first: Answers, second: Answers) -> FloatArray:
-    """(units,) Jaccard index of two explainers' edits; NaN where one of them has no answer."""
-    return np.array(
-        [
-            len(first[unit] & second[unit]) / len(first[unit] | second[unit])
-            if unit in first and unit in second
-            else np.nan
-            for unit in units
-        ]
-    )
+class _Edits:
+    """The edits of the methods of a setting as sorted numbers: the same for the same unit, user, item and operation."""
+
+    def __init__(self, methods: Sequence[Method]) -> None:
+        import pandas as pd
+
+        rows = _answers(methods)
+        unit, units = pd.factorize(rows["unit"])
+        codes = rows.groupby(_EDIT, sort=False).ngroup()
+        self._unit_of = np.zeros(int(codes.max()) + 1 if len(codes) else 0, dtype=np.int64)
+        self._unit_of[codes] = unit
+        self._edits = {str(name): np.unique(own) for name, own in codes.groupby(rows["cell"])}
+        self._number = len(units)
+        places = pd.Index(units)
+        self._places = {
+            method.name: places.get_indexer([str(unit) for unit in method.values.units]) for method in methods
+        }
+
+    def overlap(self, one: Method, other: Method) -> FloatArray:
+        """(units of ``one``,) Jaccard index of the two methods' edits; NaN where one of them has no answer."""
+        first, second = (
+            self._edits.get(method.cell.id, np.empty(0, dtype=np.int64)) for method in (one, other)
+        )
+        sizes = self._count(first), self._count(second)
+        common = self._count(np.intersect1d(first, second, assume_unique=True))
+        answered = (sizes[0] > 0) & (sizes[1] > 0)
+        shares = np.where(answered, common / np.maximum(sizes[0] + sizes[1] - common, 1), np.nan)
+        places = self._places[one.name]
+        return np.where(places < 0, np.nan, np.append(shares, np.nan)[places])
+
+    def _count(self, edits: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(units that some method answers,) how many of these edits each has."""
+        return np.bincount(self._unit_of[edits], minlength=self._number)
 
 
-def _answers(method: Method) -> Answers:
-    """What a method answered, by unit."""
-    rows = method.run.explanations_of(method.cell.id)
-    edits = zip(
-        rows["edge_user"].astype(str), rows["edge_item"].astype(str), rows["op"].astype(str), strict=True
+def _answers(methods: Sequence[Method]) -> pd.DataFrame:
+    """The edits of all methods, as text; each run is read once."""
+    import pandas as pd
+
+    cells: dict[Run, list[str]] = {}
+    for method in methods:
+        cells.setdefault(method.run, []).append(method.cell.id)
+    columns = ["cell", *_EDIT]
+    parts = [part for run, own in cells.items() for part in run.batches("explanations.parquet", columns, own)]
+    return (
+        pd.concat(parts, ignore_index=True).astype(str) if parts else pd.DataFrame(columns=columns, dtype=str)
     )
-    found: dict[str, set[tuple[str, str, str]]] = {}
-    for unit, edit in zip(rows["unit"].astype(str), edits, strict=True):
-        found.setdefault(unit, set()).add(edit)
-    return {unit: frozenset(own) for unit, own in found.items()}

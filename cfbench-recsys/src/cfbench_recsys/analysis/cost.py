@@ -141,7 +141,7 @@ def _state(
     seconds = method.column(TIME.name)
     # Units of one batch share its time evenly: equal times are one measurement.
     statements.add({**labels, "metric": SECONDS}, seconds, np.nan_to_num(seconds))
-    for name, evaluations in method.details():
+    for name, evaluations in method.details().items():
         if name == MODEL_QUERIES:
             statements.add({**labels, "metric": name}, evaluations, np.nan_to_num(seconds))
     for metric, number in _once(method, task):

@@ -51,7 +51,7 @@ class Details:
         statements = Statements()
         for setting in settings(runs, _wanted):
             for method in setting.methods:
-                for name, numbers in method.details():
+                for name, numbers in method.details().items():
                     if name != MODEL_QUERIES:
                         labels = {**setting.labels, "metric": name, **method.labels()}
                         statements.add(labels, numbers, method.values.clusters)

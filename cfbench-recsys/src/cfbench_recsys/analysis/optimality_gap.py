@@ -94,14 +94,15 @@ class OptimalityGap:
         )
         drawn = []
         for labels, rows in by_setting(longest(table)):
+            found = {(row["explainer"], row["metric"]): row for row in rows.to_dict("records")}
             points = [
                 Point(
                     str(name),
-                    **coordinates(own.set_index("metric").loc[GAP], "x"),
-                    **coordinates(own.set_index("metric").loc[SUCCESS], "y"),
-                    role=own["role"].iloc[0],
+                    **coordinates(found[name, GAP], "x"),
+                    **coordinates(found[name, SUCCESS], "y"),
+                    role=found[name, GAP]["role"],
                 )
-                for name, own in rows.groupby("explainer", sort=False)
+                for name in dict.fromkeys(rows["explainer"])
             ]
             title = f"Edits beyond the smallest known: {place(labels, table)}"
             svg = scatter_chart(
@@ -180,7 +181,7 @@ def _proofs(setting: Setting, only_removes: np.ndarray[Any, Any], units: Any) ->
     method reports it."""
     found = np.full((len(units), len(setting.methods)), np.nan)
     for at, method in enumerate(setting.methods):
-        told_of = dict(method.details()) if only_removes[at] else {}
+        told_of = method.details() if only_removes[at] else {}
         if NONE_UP_TO in told_of:
             by_unit = dict(zip(method.values.units, told_of[NONE_UP_TO], strict=True))
             found[:, at] = [by_unit.get(unit, np.nan) for unit in units]

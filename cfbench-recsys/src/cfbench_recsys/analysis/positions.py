@@ -22,7 +22,6 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.shared import (
     FloatArray,
     Method,
-    Setting,
     Statements,
     base,
     by_setting,
@@ -89,9 +88,13 @@ class Positions:
         statements = Statements()
         ranks = {str(run.directory): unit_ranks(run) for run in runs}
         for setting in settings(runs, self._wanted):
+            placed = [
+                _Placed(method, ranks[str(method.run.directory)].get(method.cell.id))
+                for method in setting.methods
+            ]
             for column in setting.columns_of(self.config.metrics):
                 common = {**setting.labels, "metric": column.name, "direction": column.direction}
-                _state(statements, setting, column.name, common, ranks)
+                _state(statements, placed, column.name, common)
         frame = statements.frame()
         return frame.assign(against=frame["against"].astype("Int64"))
 
@@ -141,44 +144,43 @@ def _towards(row: Any) -> float:
     return float(row["mean"]) * EASIER[base(row["metric"])]
 
 
-def _state(
-    statements: Statements,
-    setting: Setting,
-    metric: str,
-    common: dict[str, Any],
-    ranks: dict[str, dict[str, pd.Series[float]]],
-) -> None:
+class _Placed:
+    """Units of a method by user and rank of the item."""
+
+    def __init__(self, method: Method, ranks: pd.Series[float] | None) -> None:
+        self.method = method
+        self.users, self._row = np.unique(method.values.clusters, return_inverse=True)
+        found = None if ranks is None else ranks.loc[method.values.units]
+        self._column = np.zeros(0, int) if found is None else found.to_numpy(dtype=np.int64) - 1
+
+    def by_rank(self, metric: str) -> FloatArray:
+        """(users, ranks); NaN where a user has no item, or it has no value. Without ranks (0, 0)."""
+        if not len(self._column):
+            return np.empty((0, 0))
+        table = np.full((len(self.users), int(self._column.max()) + 1), np.nan)
+        table[self._row, self._column] = self.method.column(metric)
+        return table
+
+
+def _state(statements: Statements, placed: Sequence[_Placed], metric: str, common: dict[str, Any]) -> None:
     """Means at each rank of each method, then the differences, then those of the mean of all."""
     differences, last = [], 0
-    for method in setting.methods:
-        users, table = _by_rank(method, metric, ranks[str(method.run.directory)].get(method.cell.id))
+    for own in placed:
+        users, table = own.users, own.by_rank(metric)
         if not table.size:
             continue
-        labels = {**common, **method.labels()}
+        labels = {**common, **own.method.labels()}
         for column in range(table.shape[1]):
             statements.add({**labels, "rank": column + 1, "against": None}, table[:, column], users)
         difference = table[:, -1] - table[:, 0]
         statements.add({**labels, "rank": table.shape[1], "against": 1}, difference, users)
         last = max(last, table.shape[1])
-        if method.competes:
+        if own.method.competes:
             differences.append(dict(zip(users, difference, strict=True)))
     if len(differences) > 1:
         _state_mean(
             statements, differences, {**common, "explainer": ALL, "role": "mean", "rank": last, "against": 1}
         )
-
-
-def _by_rank(
-    method: Method, metric: str, ranks: pd.Series[float] | None
-) -> tuple[np.ndarray[Any, Any], FloatArray]:
-    """The users, and their values as (users, ranks); NaN where a user has no item, or it has no value."""
-    if ranks is None:
-        return np.empty(0), np.empty((0, 0))
-    users, row = np.unique(method.values.clusters, return_inverse=True)
-    column = ranks.loc[method.values.units].to_numpy(dtype=np.int64) - 1
-    table = np.full((len(users), int(column.max()) + 1), np.nan)
-    table[row, column] = method.column(metric)
-    return users, table
 
 
 def _state_mean(

@@ -26,13 +26,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from cfbench_core.analysis_tables import count_of, join_words
 from cfbench_core.config import Distinct, Help
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
-from cfbench_core.statistics import align, bootstrap_interval
+from cfbench_core.statistics import align, bootstrap_interval, ranks
 from cfbench_recsys.analysis.normalized_gain import HINT, scales
 from cfbench_recsys.analysis.shared import (
     NUMBERS,
@@ -250,7 +249,7 @@ class _Model:
             for m, c in zip(self.setting.methods, costs, strict=True)
         ]
         names = [method.name for method, there in zip(self.setting.methods, known, strict=True) if there]
-        return dict(zip(names, rankdata(costs[known]), strict=True))
+        return dict(zip(names, ranks(costs[None, known], "lower")[0], strict=True))
 
     def roles(self, pair: tuple[str, str]) -> list[str]:
         roles = {method.name: method.role for method in self.setting.methods}

@@ -72,11 +72,12 @@ class Method:
         """(units,), NaN where there is no value."""
         return self.values.column(metric)
 
-    def details(self) -> Iterator[tuple[str, FloatArray]]:
-        """What the method reported about its answers: name, and (units,) numbers in the order of :meth:`column`."""
-        own = self.run.details[self.run.details["cell"] == self.cell.id]
-        for name, rows in own.groupby("name", sort=False):
-            yield str(name), rows.set_index("unit")["value"].reindex(self.values.units).to_numpy(np.float64)
+    def details(self) -> dict[str, FloatArray]:
+        """What the method reported about its answers: by name (units,) numbers in the order of :meth:`column`."""
+        reported = self.run.detail_values.get(self.cell.id)
+        if reported is None:
+            return {}
+        return dict(zip(reported.metrics, reported.of_units(self.values.units).T, strict=True))
 
     def labels(self) -> dict[str, str]:
         return {"explainer": self.name, "role": self.role}
@@ -132,12 +133,17 @@ def unit_ranks(run: Run, cells: Sequence[str] | None = None) -> dict[str, pd.Ser
     """The rank of each unit's item in its list, by cell (of all if None); a cell without ranks (list level) is not there."""
     import pandas as pd
 
+    wanted = set(run.unit_values) if cells is None else set(cells)
+    first = list(
+        dict.fromkeys(cell.columns[0].name for cell in run.cells() if cell.id in wanted and cell.columns)
+    )
     parts: dict[str, list[pd.Series[float]]] = {}
     names: dict[Any, Any] = {}  # one object for a unit, however many cells have it
-    for batch in run.batches("scores.parquet", ["cell", "unit", "rank"], cells):
+    # each metric has a row for each unit, so one metric of each cell has all ranks
+    for batch in run.batches("scores.parquet", ["cell", "unit", "rank"], cells, first):
         listed = batch.dropna().drop_duplicates(["cell", "unit"])
         for cell, rows in listed.groupby("cell", sort=False):
-            units = [names.setdefault(unit, unit) for unit in rows["unit"]]
+            units = [names.setdefault(unit, unit) for unit in rows["unit"].to_numpy(object)]
             parts.setdefault(str(cell), []).append(
                 pd.Series(rows["rank"].to_numpy(), index=pd.Index(units, dtype=object))
             )

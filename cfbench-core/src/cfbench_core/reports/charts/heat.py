@@ -64,11 +64,14 @@ def heat_map(
     rise = 0.7 * longest(heads) + 10 if turned else 0
     top = 14 + (rise or 8)
     strength = [[_power(value) for value in row] for row in matrix] if log else matrix
+    scale = _Scale(strength, direction, powers=log)
+    signed = _signed(matrix)
     parts = [*_heads(heads, columns, left, top, wide, turned)]
     for number, (name, full) in enumerate(zip(names, rows, strict=True)):
         y = top + _TALL * number
         parts.append(_text("name", left - 8, y + _TALL / 2 + 4, name, "end", full if full != name else ""))
-        parts += _cells(name, heads, matrix, strength, printed, number, left, y, wide, direction)
+        shades = [scale.shade(value) for value in strength[number]]
+        parts += _cells(name, heads, matrix[number], shades, printed[number], signed, left, y, wide)
     bottom = top + _TALL * len(rows)
     hint = _hint(matrix, direction, log) if hint is None else hint
     width = left + wide * len(columns) + (rise if turned else 0) + 8
@@ -106,22 +109,21 @@ def _heads(
 def _cells(
     name: str,
     heads: Sequence[str],
-    matrix: Sequence[Sequence[float]],
-    strength: Sequence[Sequence[float]],
-    printed: Sequence[Sequence[str]],
-    number: int,
+    values: Sequence[float],
+    shades: Sequence[float],
+    printed: Sequence[str],
+    signed: bool,
     left: float,
     y: float,
     wide: float,
-    direction: str,
 ) -> Iterator[str]:
-    for place, (value, words) in enumerate(zip(matrix[number], printed[number], strict=True)):
+    """The cells of a row; ``signed``: values below zero have a colour of their own."""
+    for place, (value, shade, words) in enumerate(zip(values, shades, printed, strict=True)):
         x = left + wide * place
-        shade = _shade(strength[number][place], strength, direction, strength is not matrix)
         if math.isnan(shade):
             yield element("rect cell none", x=x + 1, y=y + 1, width=wide - 2, height=_TALL - 2)
         else:
-            sign = "below" if value < 0 and _signed(matrix) else "heat"
+            sign = "below" if value < 0 and signed else "heat"
             tooltip = f"{name}, {heads[place]}: {interval_text(value)}"
             yield element(
                 f"rect cell {sign}",
@@ -152,16 +154,23 @@ def _power(value: float) -> float:
     return math.log10(value) if drawable(value) and value >= SMALLEST else math.nan
 
 
-def _shade(value: float, matrix: Sequence[Sequence[float]], direction: str, log: bool) -> float:
-    """Between nothing and the strongest; NaN where there is no value. ``log``: signs are those of powers."""
-    known = [v for row in matrix for v in row if drawable(v)]
-    if not drawable(value):
-        return math.nan
-    if _signed(matrix) and not log:
-        return _STRONGEST * abs(value) / max(map(abs, known))
-    low, high = min(known), max(known)
-    share = (value - low) / (high - low) if high > low else 0.5
-    return _STRONGEST * (0.08 + 0.92 * (1 - share if direction == "lower" else share))
+class _Scale:
+    """Strength of colour over the values of a matrix. ``powers``: they are powers, whose signs mean nothing."""
+
+    def __init__(self, matrix: Sequence[Sequence[float]], direction: str, powers: bool) -> None:
+        known = [value for row in matrix for value in row if drawable(value)]
+        self._low, self._high = min(known, default=math.nan), max(known, default=math.nan)
+        self._signed = _signed(matrix) and not powers
+        self._turned = direction == "lower"
+
+    def shade(self, value: float) -> float:
+        """Between nothing and the strongest; NaN where there is no value."""
+        if not drawable(value):
+            return math.nan
+        if self._signed:
+            return _STRONGEST * abs(value) / max(-self._low, self._high)
+        share = (value - self._low) / (self._high - self._low) if self._high > self._low else 0.5
+        return _STRONGEST * (0.08 + 0.92 * (1 - share if self._turned else share))
 
 
 def _short(value: float) -> str:

@@ -7,6 +7,7 @@ never rests on colour: a :class:`Look` is a shape and a dash pattern too.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
@@ -132,13 +133,12 @@ def longest(words: Iterable[str], bold: bool = False) -> float:
     return max((long(word, bold) for word in words), default=0.0)
 
 
+_NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd]")
+
+
 def clean(text: str) -> str:
     """Escaped, without the control characters that XML has no place for."""
-    return escape(
-        "".join(
-            c for c in text if c in "\t\n" or (c >= " " and not "\ud800" <= c <= "\udfff" and c < "\ufffe")
-        )
-    )
+    return escape(_NOT_XML.sub("", text))
 
 
 # Elements
@@ -258,7 +258,10 @@ def free_place(
     best = boxes[0]
     taken, lines = _meeting(boxes, taken), _meeting(boxes, lines)
     for box in boxes:
-        covered = sum(box.overlap(other) for other in taken), sum(box.overlap(other) for other in lines)
+        of_taken = sum(box.overlap(other) for other in taken)
+        if of_taken > least[0]:
+            continue
+        covered = of_taken, sum(box.overlap(other) for other in lines)
         if covered < least:
             best, least = box, covered
         if least == (0.0, 0.0):
