@@ -38,7 +38,7 @@ POLL_SHARE = 0.1
 """The share of time that checks of the limits may take."""
 
 CHILDREN_EVERY = 10
-"""Processes that workers started are looked for at every tenth poll: it takes longer than weighing them."""
+"""Processes that workers started are looked for at every tenth poll: it may take longer than weighing them."""
 
 IMPORT_SECONDS = 300.0
 """What a worker may take to start and to import a component, unless the time limit of its task is higher."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import sys
-from pathlib import Path
 from typing import Any
 
 import psutil
+
+from cfbench_core.child_processes import children_of
 
 SHARE = 0.5
 """A worker that holds more than this share of the memory limit empties its caches, and is replaced if that does not help."""
@@ -47,17 +48,10 @@ class WorkerMemory:
 
 
 def _memory_of_children(process: psutil.Process) -> int:
-    tasks = Path("/proc/self/task")
-    with contextlib.suppress(
-        OSError
-    ):  # Linux says at once that there are none; psutil looks at every process
-        if tasks.is_dir() and not any((task / "children").read_bytes() for task in tasks.iterdir()):
-            return 0
     total = 0
-    with contextlib.suppress(psutil.Error):
-        for child in process.children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                total += int(child.memory_info().rss)
+    for child in children_of(process):
+        with contextlib.suppress(psutil.Error):
+            total += int(child.memory_info().rss)
     return total
 
 

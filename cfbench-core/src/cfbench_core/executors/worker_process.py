@@ -20,6 +20,7 @@ from typing import Any
 
 import psutil
 
+from cfbench_core.child_processes import children_of
 from cfbench_core.devices.gpus import Place
 from cfbench_core.executors.messages import to_json
 from cfbench_core.outcomes import Outcome
@@ -187,8 +188,7 @@ class WorkerProcess:
         only the pages count that it does not share with the worker.
         """
         if look_for_children:
-            with contextlib.suppress(psutil.Error):
-                self._children = self._system.children(recursive=True)
+            self._children = children_of(self._system)
         own = total = 0
         with contextlib.suppress(psutil.Error):
             own = total = self._system.memory_info().rss
@@ -222,8 +222,8 @@ class WorkerProcess:
     def kill(self) -> None:
         """Kills the worker and all that it started. Does not wait for the system to do so."""
         if self._process.returncode is None:
-            with contextlib.suppress(psutil.Error):  # those that left its session
-                self._children = self._system.children(recursive=True)
+            # also those that left its session; where it is gone already, those that it had
+            self._children = children_of(self._system) or self._children
         self._kill_group()
         for process in self._children:
             with contextlib.suppress(psutil.Error):

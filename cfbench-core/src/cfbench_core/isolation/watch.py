@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cfbench_core.child_processes import children_of
 from cfbench_core.errors import UserError
 from cfbench_core.isolation import protection
 from cfbench_core.isolation.packages import foreign_package, own_packages
@@ -104,10 +105,7 @@ def _children() -> set[int]:
     """The identifiers of all processes that this one, or one of them, started."""
     import psutil
 
-    try:
-        return {child.pid for child in psutil.Process().children(recursive=True)}
-    except psutil.Error:
-        return set()
+    return {child.pid for child in children_of(psutil.Process())}
 
 
 def clean_up() -> None:
