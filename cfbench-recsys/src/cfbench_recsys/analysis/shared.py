@@ -202,21 +202,31 @@ class Statements:
 
     def __init__(self) -> None:
         self._labels: list[dict[str, Any]] = []
-        self._values: dict[str, UnitValues] = {}
+        self._together: dict[int, list[tuple[int, FloatArray, NDArray[Any]]]] = {}
 
     def add(self, labels: Labels, values: FloatArray, clusters: NDArray[Any]) -> None:
         """``values`` (units,), NaN where there is none; ``clusters`` (units,) whose they are."""
-        key = str(len(self._labels))
+        # Most statements are of the units of one cell. The array is held here, so no other gets its id.
+        self._together.setdefault(id(clusters), []).append((len(self._labels), values, clusters))
         self._labels.append(dict(labels))
-        self._values[key] = UnitValues(np.arange(len(values)), clusters, ("value",), values[:, None])
 
     def frame(self) -> pd.DataFrame:
         """A row for each statement: its labels, then mean, ci_low, ci_high and n."""
         import pandas as pd
 
+        cells = {
+            str(name): UnitValues(
+                np.arange(len(listed[0][1])),
+                listed[0][2],
+                tuple(str(number) for number, _, _ in listed),
+                np.array([values for _, values, _ in listed]).T,
+            )
+            for name, listed in self._together.items()
+        }
+        summary = summary_of(cells)
+        numbers = summary.set_index(summary["metric"].astype("int64"))[list(NUMBERS)].sort_index()
         labels = pd.DataFrame(self._labels)
-        numbers = summary_of(self._values)[list(NUMBERS)]
-        return pd.concat([labels, numbers.astype({"n": "int64"})], axis=1)
+        return pd.concat([labels, numbers.astype({"n": "int64"}).reset_index(drop=True)], axis=1)
 
 
 # A table that may come from a CSV file
