@@ -240,3 +240,25 @@ def test_classes_that_are_not_the_tables_are_reported(mine):
     )
     with pytest.raises(UserError, match=r"has the classes cat, dog; it must have '(small|large)'"):
         fitted(ScikitLearn(Config(factory="mine:model", train=False)), example_data())
+
+
+@pytest.mark.parametrize(
+    "factory",
+    [
+        "sklearn.ensemble:GradientBoostingClassifier",
+        "sklearn.ensemble:HistGradientBoostingClassifier",
+        "sklearn.ensemble:ExtraTreesClassifier",
+        "sklearn.gaussian_process:GaussianProcessClassifier",
+        "sklearn.neighbors:KNeighborsClassifier",
+        "sklearn.svm:SVC",
+        "sklearn.tree:DecisionTreeClassifier",
+    ],
+)
+def test_the_families_of_scikit_learn_run_in_a_study(tmp_path, monkeypatch, factory):
+    """In a run what components share is read-only, which not every estimator's compiled code bears."""
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    options = {"probability": True} if factory.endswith("SVC") else {}
+    classifier = {"name": "scikit-learn", "factory": factory, "options": options}
+    run = cfbench_core.run({**CONFIG, "classifiers": [classifier]}, out=tmp_path / "run")
+    assert run.exit_code == 0
+    assert (run.scores["value"] == 1.0).all()

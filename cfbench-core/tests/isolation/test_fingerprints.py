@@ -68,3 +68,17 @@ def test_other_contents_have_other_fingerprints(one: object, other: object) -> N
 def test_nan_equals_itself() -> None:
     assert fingerprint(float("nan")) == fingerprint(float("nan"))
     assert fingerprint(np.array([np.nan])) == fingerprint(np.array([np.nan]))
+
+
+def test_arrays_of_a_fitted_estimator_stay_writable() -> None:
+    """Compiled code of scikit-learn asks for arrays that can be written."""
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    vectors = np.random.default_rng(0).normal(size=(60, 3))
+    held = {
+        "vectors": vectors.copy(),
+        "model": ensemble.GradientBoostingClassifier(n_estimators=3).fit(vectors, vectors[:, 0] > 0),
+    }
+    expected = held["model"].predict_proba(vectors)
+    freeze(held)
+    assert not held["vectors"].flags.writeable
+    assert np.array_equal(held["model"].predict_proba(vectors), expected)

@@ -11,12 +11,13 @@ import functools
 import sys
 import types
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from cfbench_core.isolation.packages import own_packages
+from cfbench_core.lifecycle.code import is_in_house
 
 DEPTH = 8
 """Attributes of attributes are searched to this depth."""
@@ -39,11 +40,14 @@ _NO_CONTAINERS = (
 _PLAIN = (str, bytes, bool, int, float, complex)
 
 
-def leaves(value: object, skipped: set[int] | None = None) -> Iterator[tuple[str, Leaf]]:
+def leaves(
+    value: object, skipped: set[int] | None = None, enters: Callable[[object], bool] = lambda part: True
+) -> Iterator[tuple[str, Leaf]]:
     """Arrays, tensors, frames, numbers and texts in an object, each with its path: ``"split.train.data"``.
 
     Args:
         skipped: objects (by ``id``) that are not searched; those that are found are added.
+        enters: whether the attributes of an object are searched.
     """
     seen = set() if skipped is None else skipped
     waiting = [("", value, 0)]
@@ -59,7 +63,7 @@ def leaves(value: object, skipped: set[int] | None = None) -> Iterator[tuple[str
         seen.add(id(one))
         if _is_leaf(one):
             yield path, one
-        elif depth < DEPTH and (depth == 0 or not is_foreign_model(one)):
+        elif depth < DEPTH and (depth == 0 or not is_foreign_model(one)) and enters(one):
             inner = [(_join(path, name), member, depth + 1) for name, member in _members(one)]
             waiting += reversed(inner)
 
@@ -70,8 +74,12 @@ def is_foreign_model(value: object) -> bool:
 
 
 def freeze(value: object, skipped: set[int] | None = None) -> None:
-    """Makes the NumPy arrays in an object read-only, those of sparse matrices included; see :func:`leaves`."""
-    for _, leaf in leaves(value, skipped):
+    """Makes the NumPy arrays in an object read-only, those of sparse matrices included; see :func:`leaves`.
+
+    Not those inside objects of other libraries, such as a fitted estimator: their compiled code may ask for arrays that
+    can be written, if only to read them (``GradientBoostingClassifier`` and ``SVC`` of scikit-learn do).
+    """
+    for _, leaf in leaves(value, skipped, lambda part: not _is_of_library(part)):
         if isinstance(leaf, np.ndarray) and leaf.flags.writeable:
             leaf.setflags(write=False)
 
@@ -129,6 +137,14 @@ def _members(value: object) -> Iterator[tuple[str, object]]:
         yield from list(getattr(value, "__dict__", {}).items())
         if dataclasses.is_dataclass(value) and not hasattr(value, "__dict__"):
             yield from ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+
+
+def _is_of_library(value: object) -> bool:
+    """Whether an object's class is neither cfbench's nor a plugin's nor the user's, and it is no container or sparse
+    matrix."""
+    package = type(value).__module__.partition(".")[0]
+    known = package in sys.stdlib_module_names or _is_sparse(value) or is_in_house(package)
+    return not known
 
 
 def _is_sparse(value: object) -> bool:

@@ -20,7 +20,7 @@ LARGEST = 1e300
 """What is beyond is drawn as little as what is missing: a scale could not hold it."""
 SMALLEST = 1e-290
 """What is less has no place on a logarithmic axis."""
-_NARROW, _THIN, _WIDE = frozenset("ijlI.,:;'|!"), frozenset("ftr()[]- /·"), frozenset("mwMW@%…—↑↓→←#<>=+")
+_NARROW, _THIN, _WIDE = frozenset("ijlI.,:;'|"), frozenset("ftr()[]- /·!"), frozenset("mwMW@%…—↑↓→←#<>=+&^~")
 COLOURS, DASHES = 7, 5
 SHAPES = ("disc", "square", "triangle", "diamond", "ring", "box", "delta", "lozenge")
 _HOLLOW = ("ring", "box", "delta", "lozenge")
