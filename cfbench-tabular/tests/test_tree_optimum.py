@@ -21,7 +21,7 @@ from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.exact import reach_of
 from cfbench_tabular.explainers.optimum import costs_of
-from cfbench_tabular.explainers.tree_boxes import Cells, EnsembleTests, Leaves
+from cfbench_tabular.explainers.tree_boxes import Cells, EnsembleTests, Leaves, interval_of
 from cfbench_tabular.explainers.tree_optimum import Config, TreeOptimum
 from cfbench_tabular.table import Column
 from cfbench_tabular.testing import context_of, example_data, factuals_of, fitted
@@ -269,6 +269,31 @@ def test_the_cell_of_a_column_with_steps_is_at_a_step_and_an_interval_without_on
     cells = Cells.of(reach, 0, np.array([-2.2, -0.3, -0.1, 0.0, 0.6, 0.9, 1.0, 1.2, 2.7]))
     values = dict(zip(cells.intervals.tolist(), cells.values.tolist(), strict=True))
     assert values == {0: -2.5, 1: -0.5, 3: 0.0, 4: 0.5, 6: 1.0, 8: 1.5, 9: 3.0}
+
+
+@settings(max_examples=200, deadline=None)
+@given(seed=st.integers(0, 100_000))
+def test_the_cells_of_standardised_whole_numbers_are_those_of_trying_each(seed: int) -> None:
+    """With thresholds at the numbers themselves, as between 3 and 5: rounded to 32 bits they lie on either side."""
+    draw = np.random.default_rng(seed)
+    mean, deviation = draw.normal(scale=3), draw.uniform(0.3, 5)
+    numbers = (np.arange(-60, 61) - mean) / deviation
+    within = numbers[(numbers >= -3) & (numbers <= 3)]
+    encoding = small_encoding(1, step=1.0)
+    encoding = replace(
+        encoding,
+        mean=np.array([mean, *encoding.mean[1:]]),
+        scale=np.array([deviation, *encoding.scale[1:]]),
+    )
+    places = draw.choice(within, size=min(4, len(within)), replace=False)
+    thresholds = np.unique(np.append(places, (places + 0.5 / deviation)[:2]).astype(np.float32)).astype(float)
+    factual = float(draw.choice(within))
+    reach = reach_of(costs_of("l1", context_for(encoding)), np.array([factual, 1.0, 0.0, 0.0, 0.0]))
+    cells = Cells.of(reach, 0, thresholds)
+    nearest: dict[int, float] = {}
+    for number in sorted(within, key=lambda number: abs(number - factual)):
+        nearest.setdefault(int(interval_of(np.array([number]), thresholds)[0]), number)
+    assert dict(zip(cells.intervals.tolist(), cells.values.tolist(), strict=True)) == pytest.approx(nearest)
 
 
 def test_without_time_the_answer_is_the_row_to_start_from_and_not_proven() -> None:

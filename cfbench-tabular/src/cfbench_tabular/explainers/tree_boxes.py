@@ -41,8 +41,11 @@ class Cells:
         below = np.minimum(np.concatenate([_below(thresholds), [np.inf]]), reach.high[position])
         intervals = np.arange(len(above))
         values = _steps_between(reach, position, above, below, thresholds)
-        good = (above <= below) & (interval_of(values, thresholds) == intervals)
-        good &= (values == factual) | ((values >= above - ROUNDING) & (values <= below + ROUNDING))
+        # The trees decide which interval a value is in: rounded to 32 bits, a step that lies at a threshold may be
+        # above it, although it lies below the first 32-bit number above. Only limits are compared as they are.
+        good = interval_of(values, thresholds) == intervals
+        low, high = reach.low[position] - ROUNDING, reach.high[position] + ROUNDING
+        good &= (values == factual) | ((values >= low) & (values <= high))
         # Rounded to 32 bits, the factual may be on the other side of a threshold than above and below say.
         own = int(interval_of(np.array([factual]), thresholds)[0])
         values[own], good[own] = factual, True
