@@ -157,6 +157,46 @@ def test_sets_and_details_are_those_of_each_factual() -> None:
     assert details["unit"].tolist() == [float(unit) for unit in factuals.units]
 
 
+@pytest.mark.parametrize("name", ["dice", "growing-spheres", "dice-random"])
+def test_counterfactuals_of_a_set_are_as_far_apart_as_without_constraints(name: str) -> None:
+    """They are repaired after they were spaced, which may move two of them together."""
+    data, model, factuals, context = prepared("linear")
+    explainer = explainer_of(name)
+    several = replace(context, counterfactuals_per_instance=4)
+    found = explain_with_constraints(explainer, model, factuals, several).stacked()
+    minimum = explainer.config.minimum_distance
+    assert minimum > 0
+    pairs = 0
+    for rows in found:
+        own = rows[complete(rows)]
+        assert not complete(rows)[len(own) :].any(), "what is missing comes last"
+        for at, row in enumerate(own):
+            distances = np.linalg.norm(own[at + 1 :] - row, axis=1)
+            assert (distances >= minimum - 1e-9).all()
+            pairs += len(distances)
+    assert pairs
+
+
+def test_rows_that_the_repair_moves_onto_another_are_left_out() -> None:
+    data, model, factuals, context = prepared("linear")
+
+    class Area:
+        """Two rows that differ in a column which the repair computes from others, and a third one."""
+
+        def counterfactuals(self, model, factuals: Factuals, context: Context) -> np.ndarray:
+            sets = np.repeat(factuals.vectors[:, None], 3, axis=1)
+            names = [column.name for column in context.encoding.columns]
+            sets[:, 1, context.encoding.blocks[names.index("area")].start] += 1.0
+            sets[:, 2, context.encoding.blocks[names.index("tax")].start] -= 0.5
+            return sets
+
+    several = replace(context, counterfactuals_per_instance=3)
+    sets = explain_with_constraints(Area(), model, factuals, several).stacked()
+    for rows in sets:
+        own = rows[complete(rows)]
+        assert len(np.unique(own, axis=0)) == len(own)
+
+
 def test_explainers_search_among_such_rows_unless_the_study_is_that_of_the_paper() -> None:
     assert Protocol().in_search and not Protocol(study="paper").in_search
     assert Protocol(study="paper", constraints="search").in_search

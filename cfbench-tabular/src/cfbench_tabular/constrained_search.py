@@ -3,7 +3,8 @@
 An explainer queries the model through :class:`ConstrainedModel`, which repairs each row before the model sees it
 (``dependent_columns.py``): to change the height is to change the area. A row that cannot be repaired within the limits of
 the factual is in the factual's class, so that no search ends there. The rows that the explainer returns are repaired
-in the same way, and are therefore in the class that it found.
+in the same way, and are therefore in the class that it found. Of a set, those are left out that the repair brings closer
+to an earlier one than the explainer promises (its option ``minimum_distance``).
 
 The limits of the constrained columns are those of one factual where such a column is immutable or one-way; otherwise all
 factuals of a class share them. Explainers that solve a programme with the parameters of the model instead of querying it
@@ -24,6 +25,7 @@ from cfbench_tabular.contracts import Explainer
 from cfbench_tabular.dependent_columns import DependentColumns
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
+from cfbench_tabular.explainers.counterfactual_sets import distinct
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 
@@ -47,6 +49,7 @@ def explain_with_constraints(
         rows = found.checked(own, context, type(explainer).__name__).copy()
         given = complete(rows.reshape(-1, rows.shape[-1])).reshape(rows.shape[:-1])
         rows[given] = constrained.repaired(rows[given])[0]
+        rows = _spaced(rows, given, _minimum_distance(explainer))
         if counterfactuals is None:
             counterfactuals = np.full((len(factuals), *rows.shape[1:]), np.nan)
             details = {name: np.full(len(factuals), np.nan) for name in found.details}
@@ -56,6 +59,19 @@ def explain_with_constraints(
     if counterfactuals is None:
         return Explanation.of(explainer.counterfactuals(model, factuals, context))
     return Explanation(counterfactuals, details)
+
+
+def _spaced(sets: FloatArray, given: BoolArray, minimum: float) -> FloatArray:
+    """Sets (B, n, d) without the rows that the repair has brought too close to an earlier one of their set; NaN last."""
+    remaining = distinct(sets, given, minimum)
+    order = np.argsort(~remaining, axis=1, kind="stable")
+    spaced = np.where(remaining[..., None], sets, np.nan)
+    return np.take_along_axis(spaced, order[..., None], axis=1)
+
+
+def _minimum_distance(explainer: Explainer) -> float:
+    """What its option of that name promises for two of its counterfactuals; without one, that they differ."""
+    return float(getattr(getattr(explainer, "config", None), "minimum_distance", 0.0))
 
 
 class ConstrainedModel(Wrapped):
