@@ -2,7 +2,7 @@
 
 import csv
 import io
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cfbench_core.cli import main
 from cfbench_core.errors import UserError
+from cfbench_tabular.column_types import text_of_number
 from cfbench_tabular.config_from_csv import csv_document
 from cfbench_tabular.file_format import (
     date_format_of,
@@ -273,6 +274,47 @@ def test_whole_numbers_with_commas_between_thousands_are_not_fractions(tmp_path)
     assert (entry.get("decimal", "."), entry["thousands"]) == (".", ",")
     assert read(path, entry).values["income"][:2].tolist() == [51494, 51501]
     assert decimal_marks_of({"a": ["1,234", "2,000"], "b": ["1,5"]}, ()) == (",", None)
+
+
+def test_fractions_with_three_decimals_are_not_whole_numbers_with_a_mark_between_thousands(tmp_path):
+    """No thousands are written as 0,899."""
+    share = [f"0,{899 - 7 * n:03d}" for n in range(80)]
+    price = [f"{n % 9 + 1}.{383 + n}" for n in range(80)]
+    rows = [f"{s};{p};{'yes' if n % 3 else 'no'}" for n, (s, p) in enumerate(zip(share, price, strict=True))]
+    path, _, entry = drafted(tmp_path, "\n".join(["share;price;paid", *rows]).encode())
+    found = read(path, entry).values
+    assert found["share"][:2].tolist() == [0.899, 0.892]
+    assert found["price"][:2].tolist() == [1383, 2384], "the other column has the other mark"
+    assert decimal_marks_of({"a": ["0.241", "0.899"], "b": ["1,5", "2,5"]}, ())[0] in ".,"
+    assert decimal_marks_of({"a": ["0.241", "0.899"]}, ()) == (".", None)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [f"{n}e-7" for n in range(1, 81)],
+        [f"{n}e-12" for n in range(1, 81)],
+        [f"1.0000000{n}" for n in range(10, 90)],
+    ],
+)
+def test_numbers_next_to_whole_ones_are_read_as_they_stand(tmp_path, numbers):
+    rows = [f"{number},{n % 7},{'yes' if n % 3 else 'no'}" for n, number in enumerate(numbers)]
+    path, _, entry = drafted(tmp_path, "\n".join(["dose,age,paid", *rows]).encode())
+    assert read(path, entry).values["dose"].tolist() == [float(number) for number in numbers]
+
+
+@pytest.mark.parametrize("digits", [1, 3, 6])
+def test_times_with_fractions_of_a_second_are_read(tmp_path, digits):
+    times = [f"2020-01-06 10:{n % 60:02d}:27.{(37 * n + 1) % 10**digits:0{digits}d}" for n in range(80)]
+    rows = [f"{time},{n % 7},{'yes' if n % 3 else 'no'}" for n, time in enumerate(times)]
+    path, _, entry = drafted(tmp_path, "\n".join(["at,age,paid", *rows]).encode())
+    table = read(path, entry)
+    expected = [datetime.fromisoformat(time).replace(tzinfo=UTC).timestamp() for time in times]
+    assert table.values["at"].tolist() == pytest.approx(expected, rel=0, abs=1e-6)
+    (column,) = [column for column in table.columns if column.name == "at"]
+    if column.step is not None:
+        shown = text_of_number(table.values["at"][0], "time", column.step)
+        assert datetime.fromisoformat(shown) == datetime.fromisoformat(times[0])
 
 
 def test_line_breaks_within_a_cell_are_blanks(tmp_path):

@@ -25,6 +25,9 @@ MOST_DECIMALS = 4
 OFF = 1e-6
 """Share of a step by which a computed number may miss its multiple."""
 
+SMALL = 1e-9
+"""Share of a number by which it may miss its multiple where the step is inferred."""
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -37,11 +40,13 @@ def decimals_of(step: float) -> int:
 def inferred_step(values: FloatArray) -> float | None:
     """1 for whole numbers, 0.01 for numbers with up to two decimals; None for more than ``MOST_DECIMALS``.
 
-    Rounding errors do not count as decimals: 0.30000000000000004 has one.
+    Rounding errors do not count as decimals: 0.30000000000000004 has one. They are small for the number, not only for the
+    step: 3e-7 is no whole number.
     """
     for decimals in range(MOST_DECIMALS + 1):
         step = float(f"1e-{decimals}")
-        if not off_step(values, step).any():
+        away = np.abs(values - nearest_multiple(values, step))
+        if not off_step(values, step).any() and not (away > _tolerance(values, SMALL * np.abs(values))).any():
             return step
     return None
 
@@ -55,8 +60,12 @@ def nearest_multiple(values: FloatArray, step: float) -> FloatArray:
 def off_step(values: FloatArray, step: float) -> BoolArray:
     """Which values are not multiples of ``step``, up to rounding errors."""
     away = np.abs(values - nearest_multiple(values, step))
-    found: BoolArray = away > OFF * step + 4 * np.spacing(np.abs(values))
+    found: BoolArray = away > _tolerance(values, OFF * step)
     return found
+
+
+def _tolerance(values: FloatArray, off: FloatArray | float) -> FloatArray:
+    return off + 4 * np.spacing(np.abs(values))
 
 
 def number_of(text: Any, form: Format) -> float:
@@ -79,7 +88,8 @@ def text_of_number(number: float, form: Format = "number", step: float | None = 
     if step is not None and not off_step(np.array([number]), step)[0]:
         if form == "date" and decimals_of(step) == 0:
             return (EPOCH.date() + timedelta(days=round(number))).isoformat()
-        if form == "time" and decimals_of(step) == 0:
-            return (EPOCH + timedelta(seconds=round(number))).replace(tzinfo=None).isoformat()
+        if form == "time":
+            multiple = float(nearest_multiple(np.array([number]), step)[0])
+            return (EPOCH + timedelta(seconds=multiple)).replace(tzinfo=None).isoformat()
         return f"{float(nearest_multiple(np.array([number]), step)[0]):.{decimals_of(step)}f}"
     return repr(number)

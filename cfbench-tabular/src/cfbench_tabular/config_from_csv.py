@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 import yaml
 
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_tabular.column_types import decimals_of, inferred_step
+from cfbench_tabular.column_types import Format, decimals_of, inferred_step, number_of
 from cfbench_tabular.constraint_mining import mine_constraints
 from cfbench_tabular.draft_remarks import on_levels, on_numbers, share_of_numbers, without_header
 from cfbench_tabular.file_format import (
@@ -31,7 +31,7 @@ from cfbench_tabular.file_format import (
     unit_of,
 )
 from cfbench_tabular.reading import plain, read_bytes, read_sheet, without_units
-from cfbench_tabular.schema import Schema
+from cfbench_tabular.schema import ANY, Schema
 from cfbench_tabular.schema_inference import in_scale, kind_of, reason_to_drop
 from cfbench_tabular.sheet import Sheet, in_order
 
@@ -261,7 +261,7 @@ def _drafted(draft: _Draft, name: str) -> tuple[Any, str, bool]:
             return {"type": "ordinal", "levels": ascending}, "a common scale, in ascending order", False
         return levels, on_levels(levels, draft.sheet.columns[name], draft.marks), False
     if kind in ("date", "time"):
-        return kind, f"{min(cells)} to {max(cells)}", True
+        return _drafted_moment(kind, cells)
     numbers = np.array([float(cell) for cell in cells])
     reach, step = f"{numbers.min():g} to {numbers.max():g}", inferred_step(numbers)
     unit = draft.units.get(name, "")
@@ -280,6 +280,15 @@ def _drafted(draft: _Draft, name: str) -> tuple[Any, str, bool]:
         f"{reach}; up to {decimals} decimal{plural}{stated}",
         True,
     )
+
+
+def _drafted_moment(kind: Format, cells: Collection[str]) -> tuple[Any, str, bool]:
+    """A date or time; with fractions of a second it has a step."""
+    reach = f"{min(cells)} to {max(cells)}"
+    step = inferred_step(np.array([number_of(cell, kind) for cell in cells]))
+    if step == 1:
+        return kind, reach, True
+    return _entry(kind, {"step": ANY if step is None else step}), f"{reach}; fractions of a second", True
 
 
 def _entry(kind: str, options: Mapping[str, Any]) -> Any:

@@ -184,8 +184,8 @@ NUMBER_AND_TEXT = re.compile(
 
 
 def number_pattern(decimal: str, thousands: str | None) -> re.Pattern[str]:
-    """Numbers with these marks: 1.234,50 and 1234,5 with ',' and '.'."""
-    whole = rf"\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+|\d+" if thousands else r"\d+"
+    """Numbers with these marks: 1.234,50 and 1234,5 with ',' and '.', but not 0.899, which has no thousands."""
+    whole = rf"[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+|\d+" if thousands else r"\d+"
     return re.compile(
         rf"[+-]?(?:(?:{whole})(?:{re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+)(?:[eE][+-]?\d+)?"
     )
@@ -269,7 +269,7 @@ def marks_of(columns: Mapping[str, Sequence[str]], marks: Sequence[str]) -> tupl
 def decimal_marks_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str]) -> tuple[str, str | None]:
     """The decimal and thousands marks of the columns of numbers: ('.', None) unless others make more of them readable.
 
-    A comma is a decimal mark only if a number such as 1,5 or 1.234,5 says so: 1,234 alone has a thousands mark.
+    A comma is a decimal mark only if a number such as 1,5, 0,899 or 1.234,5 says so: 1,234 alone has a thousands mark.
     """
     missing, votes = set(marks), Counter[tuple[str, str | None]]()
     options = ((".", None), (",", None), (",", "."), (".", ","), (",", " "), (".", " "), (".", "'"))
@@ -281,7 +281,7 @@ def decimal_marks_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str])
         fits = [pair for pair in options if all(number_pattern(*pair).fullmatch(cell) for cell in distinct)]
         votes.update(fits)
         commas = any(decimal == "," for decimal, _ in fits)
-        says_so |= commas and any(re.search(r",(?!\d{3}$)|[. ]\d{3},", cell) for cell in distinct)
+        says_so |= commas and any(re.search(r",(?!\d{3}$)|[. ]\d{3},|^[+-]?0?,", cell) for cell in distinct)
     possible = [pair for pair in options if says_so or pair[0] != ","]
     best = max(possible, key=lambda pair: (votes[pair], -options.index(pair)))
     return best if votes[best] > votes[".", None] else (".", None)

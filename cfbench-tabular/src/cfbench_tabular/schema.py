@@ -213,12 +213,12 @@ def _quantity(name: str, kind: str | None, fields: Mapping[str, Any]) -> ColumnP
         raise UserError(f"column {name!r}: has a {what}, so its type must be numeric, integer, date or time")
     if step is not None and step != ANY and (not _is_number(step) or step <= 0):
         raise UserError(f"column {name!r}: step must be a positive number or {ANY}, got {step!r}")
-    whole = kind in ("integer", "date", "time")
+    whole = kind in ("integer", "date")
     if whole and step is not None and (step == ANY or step != round(step)):
         raise UserError(
             f"column {name!r}: step of a column of type {kind} must be a whole number, got {step!r}"
         )
-    if step is None and whole:
+    if step is None and (whole or kind == "time"):
         step = 1.0
     low, high = _range(name, given, form)
     return ColumnPlan(
