@@ -52,6 +52,11 @@ def test_an_executor_without_options_is_written_as_its_name(registry: Registry) 
         ({"name": "dask", "cluster": "dask_jobqueue.SLURMCluster"}, "needs workers (their number)"),
         ({"name": "dask", "workers": 2, "adaptive": {"maximum": 3}}, "give either workers or adaptive"),
         ({"name": "dask", "resources": {"model": 1}}, "resources.model: must be a mapping of names to numbers"),
+        ({"name": "dask", "resources": {"cuda": {"GPU": -1}}}, "names to numbers above 0"),
+        ({"name": "dask", "resources": {"cud": {"GPU": 1}}}, "no tasks of this kind. Did you mean 'cuda'?"),
+        ({"name": "dask", "adaptive": {"max": 3}}, "adaptive.max: unknown key"),
+        ({"name": "dask", "adaptive": {"minimum": 5, "maximum": 3}}, "adaptive: minimum is above maximum"),
+        ({"name": "dask", "adaptive": {"maximum": "3"}}, "adaptive.maximum: must be a whole number, got '3'"),
         ({"name": "dask", "connect_timeout": 0}, "must be a number > 0"),
         ({"import": "toy_suite:Digits"}, "'import' cannot name one of the executors"),
         (["inline", "process"], "must be one executor"),
@@ -61,7 +66,8 @@ def test_what_is_wrong_with_an_executor_is_one_line(registry: Registry, executor
     with pytest.raises(UserError) as found:
         planned(registry, executor)
     assert len(found.value.lines) == 1
-    assert found.value.lines[0].startswith("configuration: executor") and error in found.value.lines[0]
+    assert found.value.lines[0].startswith(("configuration: executor", "executor.resources"))
+    assert error in found.value.lines[0]
 
 
 def test_the_call_takes_precedence_over_the_configuration(registry: Registry) -> None:

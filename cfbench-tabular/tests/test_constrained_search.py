@@ -160,7 +160,7 @@ def test_sets_and_details_are_those_of_each_factual() -> None:
 @pytest.mark.parametrize("name", ["dice", "growing-spheres", "dice-random"])
 def test_counterfactuals_of_a_set_are_as_far_apart_as_without_constraints(name: str) -> None:
     """They are repaired after they were spaced, which may move two of them together."""
-    data, model, factuals, context = prepared("linear")
+    _, model, factuals, context = prepared("linear")
     explainer = explainer_of(name)
     several = replace(context, counterfactuals_per_instance=4)
     found = explain_with_constraints(explainer, model, factuals, several).stacked()
@@ -178,7 +178,7 @@ def test_counterfactuals_of_a_set_are_as_far_apart_as_without_constraints(name: 
 
 
 def test_rows_that_the_repair_moves_onto_another_are_left_out() -> None:
-    data, model, factuals, context = prepared("linear")
+    _, model, factuals, context = prepared("linear")
 
     class Area:
         """Two rows that differ in a column which the repair computes from others, and a third one."""

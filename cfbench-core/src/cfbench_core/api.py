@@ -101,9 +101,18 @@ def prepare(
         cells = the_suite.cells(config, registry, access or DataAccess(), explanations)
         layout = with_primary(the_suite.layout, config.primary_metric, cells)
     plan = Plan(config.suite, tuple(cells), layout)
+    with document.named_in_errors():
+        _check_kinds(config.executor.options, plan)
     if explanations is None:  # external explanations take the place of components of the configuration
         check_all_contribute(config, plan, document)
     return Prepared(the_suite, config, plan, resolved_document(config), folders, registry, explanations)
+
+
+def _check_kinds(executor_options: Any, plan: Plan) -> None:
+    """An executor whose options name kinds of tasks has ``check_kinds``, which raises a UserError for an unknown one."""
+    check = getattr(executor_options, "check_kinds", None)
+    if check is not None:
+        check({stage.kind for stage in plan.stages()})
 
 
 def _executed_by(config: Any, executor: str | None, workers: int | None, registry: Registry) -> Any:

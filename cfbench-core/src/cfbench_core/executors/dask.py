@@ -26,7 +26,7 @@ import queue
 import secrets
 import threading
 from collections import deque
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from typing import Annotated, Any, TypeVar
 
 from cfbench_core.config import Help, Range
 from cfbench_core.devices.choice import CPU, CUDA
-from cfbench_core.errors import UserError
+from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.executors import Event, Finished, Progress, Started
 from cfbench_core.executors.dask_cluster import LOCAL, ClusterProcess, deployer_problem
 from cfbench_core.executors.dask_node import compute_on_node, end_run, own_folders
@@ -63,6 +63,13 @@ SPEC = ComponentSpec(
 )
 
 T = TypeVar("T")
+
+
+ADAPTIVE = (
+    *("minimum", "maximum", "minimum_cores", "maximum_cores", "minimum_memory", "maximum_memory"),
+    *("interval", "wait_count", "target_duration"),
+)
+"""Arguments of ``Cluster.adapt``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,10 +112,32 @@ class DaskConfig:
             raise ValueError("give either workers or adaptive")
         if self.cluster not in (None, LOCAL) and self.workers is None and not self.adaptive:
             raise ValueError(f"{self.cluster} needs workers (their number), or adaptive: {{maximum: 20}}")
+        for name, number in self.adaptive.items():
+            if name in ("minimum", "maximum") and (type(number) is not int or number < 0):
+                raise ValueError(f"adaptive.{name}: must be a whole number, got {number!r}")
+            if name not in ADAPTIVE:
+                raise ValueError(f"adaptive.{name}: unknown key.{did_you_mean(name, ADAPTIVE)}")
+        if self.adaptive.get("minimum", 0) > self.adaptive.get("maximum", float("inf")):
+            raise ValueError("adaptive: minimum is above maximum")
         for kind, needed in self.resources.items():
-            if not isinstance(needed, Mapping) or not all(type(n) in (int, float) for n in needed.values()):
+            if not isinstance(needed, Mapping) or not all(
+                type(n) in (int, float) and n > 0 for n in needed.values()
+            ):
                 raise ValueError(
-                    f"resources.{kind}: must be a mapping of names to numbers, such as {{GPU: 1}}"
+                    f"resources.{kind}: must be a mapping of names to numbers above 0, such as {{GPU: 1}}"
+                )
+
+    def check_kinds(self, kinds: Collection[str]) -> None:
+        """
+        Raises:
+            UserError: if ``resources`` names something else than ``cuda`` or a kind of task of the study.
+        """
+        known = sorted({CUDA, *kinds})
+        for kind in self.resources:
+            if kind not in known:
+                raise UserError(
+                    f"executor.resources.{kind}: the study has no tasks of this kind."
+                    f"{did_you_mean(kind, known)} Kinds: {', '.join(known)}"
                 )
 
     @property
