@@ -29,6 +29,43 @@ def test_groups_of_rows_have_one_size_whatever_the_cells_and_the_parts(tmp_path,
     assert table["cell"].tolist() == ["a"] * 25 + ["b"] * 10 + ["c"] * 3
 
 
+def test_parts_with_other_labels_and_columns_are_one_table(tmp_path, monkeypatch):
+    """As joining their rows one by one does: what a part lacks is null, and text is text again."""
+    monkeypatch.setattr(results_assembly, "GROUP", 7)
+    draw = np.random.default_rng(0)
+    rows, given = [], []
+    for place in range(12):
+        count = int(draw.integers(0, 6))
+        labels = {"cell": f"c{place // 2}", "k": place % 3}
+        if place % 4 == 0:
+            labels["scope"] = f"s{place % 5}"
+        columns = {"unit": [f"u{n}" for n in range(count)], "value": draw.random(count).tolist()}
+        if place > 5:
+            columns["rank"] = list(range(count))
+        types = {"unit": pa.large_string(), "value": pa.float64(), "rank": pa.int64()}
+        table = pa.table({name: pa.array(column, types[name]) for name, column in columns.items()})
+        given.append(Part(labels["cell"], labels, table))
+        rows += [{**labels, **row} for row in table.to_pylist()]
+    write_parquet(tmp_path / "t.parquet", given)
+    found = parquet.read_table(tmp_path / "t.parquet")
+    assert found.column_names == ["cell", "k", "scope", "unit", "value", "rank"]
+    names = dict.fromkeys(found.column_names)
+    assert found.to_pylist() == [{**names, **row} for row in rows]
+    assert {str(found.schema.field(name).type) for name in ("cell", "scope", "unit")} <= {
+        "string",
+        "large_string",
+    }
+
+
+def test_values_of_chosen_units_are_nan_for_others():
+    values = statistics.UnitValues(
+        np.array(["b", "d"]), np.array(["x", "y"]), ("m", "n"), np.array([[1.0, 2], [3, 4]])
+    )
+    found = values.of_units(np.array(["d", "a", "b", "e"]))
+    np.testing.assert_array_equal(found, [[3, 4], [np.nan] * 2, [1, 2], [np.nan] * 2])
+    assert values.of_units(values.units) is values.values
+
+
 @pytest.mark.parametrize("size", [1, 7, 100])
 @pytest.mark.parametrize("cluster", [None, "user"])
 def test_scores_in_parts_are_the_same_matrices_as_the_whole(size, cluster):

@@ -10,6 +10,7 @@ import pytest
 import scikit_posthocs
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from cfbench_core import statistics
@@ -276,6 +277,29 @@ def test_nemenyi_agrees_with_scikit_posthocs() -> None:
     found = statistics.nemenyi_p_values(statistics.friedman(values, "lower").average_ranks, 20)
     expected = scikit_posthocs.posthoc_nemenyi_friedman(values).to_numpy()
     assert np.allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("methods", [2, 3, 12, 20, 60])
+@pytest.mark.parametrize("alpha", [0.1, 0.05, 0.001])
+def test_critical_differences_are_scipys_quantiles_of_the_studentized_range(
+    methods: int, alpha: float
+) -> None:
+    q = stats.studentized_range.ppf(1 - alpha, methods, np.inf)
+    expected = q * np.sqrt(methods * (methods + 1) / (12 * 7))
+    assert statistics.nemenyi_critical_difference(methods, 7, alpha) == pytest.approx(expected, rel=1e-6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    arrays(
+        np.float64,
+        st.tuples(st.integers(1, 5), st.integers(1, 6)),
+        elements=st.sampled_from([0, 1, 2.5, -np.inf, np.inf]),
+    )
+)
+def test_ranks_are_scipys(values: np.ndarray) -> None:
+    assert np.array_equal(statistics.ranks(values, "lower"), stats.rankdata(values, axis=1))
+    assert np.array_equal(statistics.ranks(values, "higher"), stats.rankdata(-values, axis=1))
 
 
 def test_bars_join_methods_without_a_significant_difference() -> None:

@@ -60,6 +60,25 @@ def test_every_pair_of_a_setting_is_compared_and_no_pair_across_settings(write: 
     ]
 
 
+def test_overlaps_are_those_of_comparing_the_sets_of_each_unit(write: Any, make_cell: Any) -> None:
+    draw = np.random.default_rng(0)
+    answers = {
+        name: [
+            [(f"u{draw.integers(2)}", f"i{item}", str(draw.choice(["remove", "add"]))) for item in own]
+            for own in (draw.choice(4, size=draw.integers(0, 4), replace=False) for _ in range(30))
+        ]
+        for name in "abcd"
+    }
+    table = agreement.table([write(*(explicit(make_cell, name, own) for name, own in answers.items()))])
+    for row in table.to_dict("records"):
+        pairs = zip(answers[row["explainer"]], answers[row["other"]], strict=True)
+        both = [(set(one), set(other)) for one, other in pairs if one and other]
+        overlaps = [len(one & other) / len(one | other) for one, other in both]
+        expected = overlaps if row["metric"] == "overlap" else [overlap == 1 for overlap in overlaps]
+        assert (row["mean"], row["n"]) == (pytest.approx(np.mean(expected)), len(both))
+    assert len(table) == 12
+
+
 def test_a_pair_without_a_unit_in_common_has_no_number(write: Any, make_cell: Any) -> None:
     run = write(explicit(make_cell, "a", [["i1"], []]), explicit(make_cell, "b", [[], ["i1"]]))
     table = agreement.table([run])
