@@ -12,6 +12,7 @@ from cfbench_core import run
 from cfbench_core.config.fields import fields_of
 from cfbench_core.devices.batches import DeviceMemoryError
 from cfbench_core.lifecycle.streams import generator
+from cfbench_core.run_directory import RunCell
 from cfbench_core.specs import resolve
 from cfbench_recsys.plugin import cfbench_recommenders
 from cfbench_recsys.recommenders import diffrec, gformer, lightgcn, mf, ncf, simgcl, vae
@@ -91,42 +92,36 @@ def test_less_memory_than_a_single_member_needs_says_what_to_make_smaller(name: 
     assert set(named.replace(" or ", ", ").split(", ")) <= vars(CASES[name][1]).keys()
 
 
-def study(**changes: Any) -> dict[str, Any]:
-    return {
+def cell_of_a_device(fits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunCell:
+    """Of a whole run. MF is trained in batches of 16 users on a device with memory for ``fits``."""
+    monkeypatch.chdir(Path(__file__).parent / "samples")
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    model = {"import": "small_device:SmallDevice", "fits": fits, "dimensions": 4, "epochs": 2, "batch": 16}
+    study = {
         "suite": "recsys",
         "data": {"name": "synthetic", "users": 60, "items": 30, "interactions": 600},
-        "recommenders": [{"name": "mf", "dimensions": 4, "epochs": 2, "batch": 16}],
+        "recommenders": [model],
         "explainers": [{"import": "my_lab:ByIndex"}],
         "protocol": {"k": 3, "users": 5, "level": "item", "format": "implicit"},
         "executor": "inline",
-        **changes,
     }
+    (cell,) = run(study, out=tmp_path / "run").cells()
+    return cell
 
 
-@pytest.mark.parametrize("checkpoints", [{}, {"training": [1.0]}])
+@pytest.mark.parametrize("fits", [8, 16])
 def test_results_of_a_model_that_was_trained_in_parts_say_so(
-    checkpoints: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(Path(__file__).parent / "samples")
-    protocol = {**study()["protocol"], "checkpoints": checkpoints}
-    notes = []
-    for most in (100, 8):
-        monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / f"cache-{most}"))
-        with memory_for(most):
-            (cell,) = run(study(protocol=protocol), out=tmp_path / f"run-{most}").cells()
-        assert cell.status == "ok", cell.reason
-        notes.append(cell.reason)
+    cell = cell_of_a_device(fits, tmp_path, monkeypatch)
+    assert cell.status == "ok", cell.reason
     said = "training mf: the memory of the device did not suffice for a batch of 16, so it was computed 8 at a time"
-    assert said not in notes[0]
-    assert said in notes[1]
+    assert (said in cell.reason) == (fits < 16)
 
 
 def test_less_memory_than_a_single_member_needs_is_an_outcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(Path(__file__).parent / "samples")
-    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
-    with memory_for(0):
-        (cell,) = run(study(), out=tmp_path / "run").cells()
+    cell = cell_of_a_device(0, tmp_path, monkeypatch)
     assert cell.status == "out_of_memory"
     assert "does not suffice for a batch of one: make dimensions smaller (CUDA out of memory." in cell.reason
