@@ -11,9 +11,12 @@ from scipy import sparse
 
 import cfbench_core
 from cfbench_core.data_files import DataAccess
+from cfbench_core.devices.batches import DeviceMemoryError
 from cfbench_core.errors import UserError
 from cfbench_explainers_native.lxr import LXR, Config, hyperparameters
+from cfbench_explainers_native.lxr_paper import PaperOptions
 from cfbench_explainers_native.lxr_training import FLOOR, Lessons, initial, log_probability, loss
+from cfbench_recsys.testing.limited_memory import memory_for
 
 torch = pytest.importorskip("torch")
 
@@ -271,6 +274,29 @@ def test_a_training_without_users_is_an_error_of_one_line(world):
     setting = world(Dense(np.eye(8)), [[0, 1]], 8, [[]])
     with pytest.raises(UserError, match="no users to train on"):
         LXR(Config()).prepare(setting.context)
+
+
+@pytest.mark.filterwarnings("ignore::cfbench_core.errors.ResultWarning")
+@pytest.mark.parametrize("most", [7, 1])
+@pytest.mark.parametrize("options", [{"epochs": 3}, {"variant": "paper", "paper": PaperOptions(epochs=2)}])
+def test_batches_that_do_not_fit_are_learned_from_in_parts(planted, options, most):
+    """Profiles of several lengths, so that the mean over all masks of a batch is no mean of those of its parts."""
+    setting, _ = planted
+    training = setting.training.tolil()
+    training[60:, :PAIRS] = 1.0
+    context = dataclasses.replace(setting.context, training=training.tocsr())
+    _, whole = prepared(context, **options)
+    with memory_for(most) as sizes:
+        _, parts = prepared(context, **options)
+    assert max(sizes) <= most
+    assert whole.state.keys() == parts.state.keys()
+    for name, array in whole.state.items():
+        np.testing.assert_allclose(parts.state[name], array, rtol=0, atol=1e-5, err_msg=name)
+
+
+def test_a_user_that_does_not_fit_alone_says_what_to_make_smaller(planted):
+    with memory_for(0), pytest.raises(DeviceMemoryError, match="make hidden or the recommender smaller"):
+        prepared(planted[0].context, epochs=1)
 
 
 def test_without_validation_all_epochs_are_run(planted):

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from cfbench_core.devices.training_steps import TrainingSteps
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.streams import generator
 from cfbench_recsys.edits import ADD, REMOVE, Edits
@@ -190,7 +191,7 @@ def test_training_moves_the_attention_and_lists_depend_on_it() -> None:
     model, training = training_of()
     start = training.state()
     for _ in range(60):
-        training.epoch(model.loss)
+        training.epoch(model.loss, TrainingSteps("gformer", ""))
     learned, train = training.state(), split().train
     for name in (QUERY, KEY, TOPOLOGY):
         assert np.abs(learned[name] - start[name]).max() > 1e-2, name
@@ -240,7 +241,7 @@ def test_an_epoch_hides_the_configured_share_of_edges() -> None:
     edges = split().train.nnz
     parts = []
     for _ in range(2):
-        training.epoch(model.loss)
+        training.epoch(model.loss, TrainingSteps("gformer", ""))
         assert training.hidden is not None
         shown, hidden = (
             view.by_user.matrix(torch.ones(len(view.by_user))).to_dense().numpy()
@@ -261,7 +262,7 @@ def test_hidden_edges_are_ranked_but_not_encoded() -> None:
     rest = train.tolil()
     rest[user] = 0.0
     training.shown = type(training.whole).of(rest.tocsr(), training.device)
-    model.loss(training, np.full(len(items), user), items).backward()
+    model.loss(training, np.full(len(items), user), items)(slice(0, len(items))).backward()
     with_pairs = training.users.grad[user].norm()
     assert with_pairs > 1e-4
     seen = training.encoded(training.over(training.shown))
@@ -286,7 +287,7 @@ def test_the_contrast_adds_the_likeness_of_the_two_views() -> None:
             )
         training.shown, training.hidden = (type(training.whole).of(part, training.device) for part in parts)
         users, items = train.nonzero()
-        losses.append(float(model.loss(training, users, items).detach()))
+        losses.append(float(model.loss(training, users, items)(slice(0, len(users))).detach()))
     both = [training.over(view) for view in (training.shown, training.hidden)]
     views = [(layer.to_users(training.items), layer.to_items(training.users)) for layer in both]
     cosines = []

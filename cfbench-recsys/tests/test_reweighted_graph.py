@@ -99,7 +99,7 @@ def test_a_user_who_loses_all_edges_gets_the_scores_and_gradients_of_the_shared_
     delta[edge_users == 2] = -1.0
     batch = (torch.tensor([2]), rows, edge_users, edge_items, delta)
     shared = scores_and_gradient(model_on(graph, "lightgcn", 3), *batch)
-    monkeypatch.setattr(reweighted_graph, "LARGE", 20)
+    monkeypatch.setattr(reweighted_graph, "MANY_EDGES", 20)
     own = scores_and_gradient(model_on(graph, "lightgcn", 3), *batch)
     for found, expected in zip(own, shared, strict=True):
         assert torch.isfinite(found).all()
@@ -114,7 +114,7 @@ def test_scores_and_gradients_equal_those_of_the_shared_matrix(
     graph = random_graph(5)
     batch = batch_of(graph, [20, 2, 30, 0], seed=6)
     shared = scores_and_gradient(model_on(graph, name, layers), *batch)
-    monkeypatch.setattr(reweighted_graph, "LARGE", 20)
+    monkeypatch.setattr(reweighted_graph, "MANY_EDGES", 20)
     model = model_on(graph, name, layers)
     freeze(model)  # as in a run, where a task may not write into arrays of the model
     own = scores_and_gradient(model, *batch)
@@ -125,7 +125,7 @@ def test_scores_and_gradients_equal_those_of_the_shared_matrix(
 def test_a_unit_with_many_edges_gets_the_same_bits_alone_and_in_a_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reweighted_graph, "LARGE", 20)
+    monkeypatch.setattr(reweighted_graph, "MANY_EDGES", 20)
     graph = random_graph(7)
     model = model_on(graph, "lightgcn", 3)
     users, rows, *edges = batch_of(graph, [25, 3, 22, 4], seed=8)
@@ -144,7 +144,7 @@ def test_a_unit_with_many_edges_gets_the_same_bits_alone_and_in_a_batch(
 
 def test_scoring_other_edges_in_between_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The look-up of a unit's edges is stored between the steps of a search."""
-    monkeypatch.setattr(reweighted_graph, "LARGE", 20)
+    monkeypatch.setattr(reweighted_graph, "MANY_EDGES", 20)
     graph = random_graph(9)
     model = model_on(graph, "lightgcn", 3)
     first, second = (batch_of(graph, [25], seed=seed) for seed in (10, 11))

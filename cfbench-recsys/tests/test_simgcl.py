@@ -125,7 +125,7 @@ def test_the_loss_is_that_of_the_paper() -> None:
         layers=2, dimensions=5, contrast=0.7, noise=0.4, temperature=0.3, negatives=4, device="cpu", l2=0.01
     )
     model, users, items = SimGCL(config), np.array([0, 0, 1, 2]), np.array([0, 1, 2, 1])
-    ours = model.loss(training_of(config), users, items)
+    ours = model.loss(training_of(config), users, items)(slice(0, len(users)))
 
     again = training_of(config)  # the same streams: first the negatives, then a view after the other
     assert sorted(again.random.choice(4, size=4, replace=False)) == [0, 1, 2, 3]
@@ -156,7 +156,7 @@ def test_the_contrast_pulls_on_the_embeddings() -> None:
     def gradient(contrast: float) -> torch.Tensor:
         config = Config(dimensions=6, contrast=contrast, device="cpu")
         training = training_of(config)
-        SimGCL(config).loss(training, users, items).backward()
+        SimGCL(config).loss(training, users, items)(slice(0, len(users))).backward()
         return torch.cat([training.users.grad, training.items.grad])
 
     with_contrast, without = gradient(0.5), gradient(0.0)
@@ -169,9 +169,9 @@ def test_of_a_large_batch_a_bounded_part_is_contrasted() -> None:
         dimensions=6, contrast=1.0, contrasted=2, temperature=1e9, l2=0.0, negatives=1, device="cpu"
     )
     users, items = GRAPH.nonzero()
-    with_contrast = SimGCL(config).loss(training_of(config), users, items)
+    with_contrast = SimGCL(config).loss(training_of(config), users, items)(slice(0, len(users)))
     plain = Config(dimensions=6, contrast=0.0, l2=0.0, negatives=1, device="cpu")
-    without = SimGCL(plain).loss(training_of(plain), users, items)
+    without = SimGCL(plain).loss(training_of(plain), users, items)(slice(0, len(users)))
     assert float((with_contrast - without).detach()) == pytest.approx(2 * np.log(2), rel=1e-4)
 
 

@@ -26,12 +26,10 @@ import numpy as np
 from cfbench_core.config import Help, Range
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig, possible_edits
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
+from cfbench_recsys.graph_edits import MANY_EDGES
 from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.soft_edits import list_margins, per_unit_scale, seen_mask
 from cfbench_recsys.targets import Answer, Context, Targets
-
-MANY_EDGES = 20_000
-"""A unit with more possible edits is processed alone, unless ``max_batch_edges`` says otherwise."""
 
 UNITS_AT_ONCE = 64
 CELLS_AT_ONCE = 4_000_000

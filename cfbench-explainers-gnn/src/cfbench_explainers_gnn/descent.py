@@ -14,8 +14,9 @@ import numpy as np
 
 from cfbench_core.config import Help, Range
 from cfbench_explainers_gnn.best_answers import BestAnswers
-from cfbench_explainers_gnn.blocks import MANY_EDGES, Block, SearchConfig, in_blocks, places
+from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, places
 from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.graph_edits import MANY_EDGES
 from cfbench_recsys.targets import Answer, Context, Targets
 
 

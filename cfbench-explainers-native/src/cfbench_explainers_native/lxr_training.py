@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
+from cfbench_core.devices.training_steps import TrainingSteps
 from cfbench_core.errors import UserError
 from cfbench_explainers_native import lxr_paper
 from cfbench_recsys.contracts import DifferentiableProfileRecommender, Link
@@ -106,6 +108,7 @@ class Training:
             for name, array in start(context.training.shape[1], config.hidden, self.random).items()
         }
         self.optimizer = torch.optim.Adam(list(self.network.values()), lr=config.learning_rate)
+        self.steps = TrainingSteps("lxr", "hidden or the recommender")
 
     def epoch(self, number: int) -> None:
         """Each user once, in random order, with a target of its list drawn anew.
@@ -120,11 +123,8 @@ class Training:
         for start in range(0, len(order), self.config.batch):
             rows = order[start : start + self.config.batch]
             places = self.random.integers(0, self.lessons.counts[rows])
-            value = loss(self.network, self.model, self.lessons, rows, places, self.config)
-            self.optimizer.zero_grad()
-            value.backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step()
-            if not math.isfinite(value.item()):
+            loss_of = partial(loss, self.network, self.model, self.lessons, rows, places, self.config)
+            if not math.isfinite(self.steps.take(self.optimizer, len(rows), loss_of)):
                 raise UserError(f"lxr: training diverged in epoch {number}; try a smaller learning_rate")
 
     def state(self) -> dict[str, np.ndarray]:
@@ -153,10 +153,14 @@ def loss(
     rows: IntArray,
     places: IntArray,
     config: Hyperparameters,
+    part: slice = slice(None),
 ) -> torch.Tensor:
-    """The loss above, for the items at ``places`` of the lists of users ``rows``."""
+    """The loss above, for the items at ``places`` of the lists of users ``rows``; what a ``part`` of them contributes."""
     import torch
 
+    ends = lessons.profiles.indptr
+    users, interactions = len(rows), int((ends[rows + 1] - ends[rows]).sum())
+    rows, places = rows[part], places[part]
     profiles = lessons.profiles[rows]
     lengths = np.diff(profiles.indptr)
     owners = torch.as_tensor(np.repeat(np.arange(len(rows)), lengths))
@@ -174,12 +178,13 @@ def loss(
     means = torch.zeros(len(rows), dtype=torch.float64).index_add(0, owners, masks) / torch.as_tensor(lengths)
     if config.published:  # nothing is clamped, and all masks of the batch weigh the same
         of_users = config.lambda_neg * losing - config.lambda_pos * keeping
-        value: torch.Tensor = of_users.mean() + config.alpha * masks.mean()
+        share = profiles.nnz / interactions
+        value: torch.Tensor = of_users.mean() * (len(rows) / users) + config.alpha * masks.mean() * share
         return value
     of_users = (
         -config.lambda_pos * keeping + config.lambda_neg * losing.clamp(min=FLOOR) + config.alpha * means
     )
-    mean: torch.Tensor = of_users.mean()
+    mean: torch.Tensor = of_users.mean() * (len(rows) / users)
     return mean
 
 

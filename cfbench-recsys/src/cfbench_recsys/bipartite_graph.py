@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from cfbench_recsys.batch_products import scaled_columns
-from cfbench_recsys.degrees import SMALLEST_DEGREE
+from cfbench_recsys.degrees import inverse_roots
 from cfbench_recsys.edits import FloatArray
 
 
@@ -232,9 +232,3 @@ class _Scaling:
 
     def __call__(self, x: Tensor) -> Tensor:
         return (x * self.untouched_factors).index_put_(self.touched, x[self.touched] * self.factors)
-
-
-def inverse_roots(degrees: Tensor) -> Tensor:
-    """degree^-1/2, and 0 with a gradient of 0 for isolated nodes."""
-    connected = degrees > SMALLEST_DEGREE
-    return torch.where(connected, torch.where(connected, degrees, 1.0).rsqrt(), 0.0)

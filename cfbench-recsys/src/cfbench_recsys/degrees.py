@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from cfbench_recsys.edits import FloatArray
+import torch
+from torch import Tensor
 
 SMALLEST_DEGREE = 1e-9
 """A node with a smaller (or negative) degree counts as isolated: its factor and gradients are 0."""
 
 
-def inverse_roots(degrees: FloatArray) -> FloatArray:
-    """degree^-1/2, and 0 for isolated nodes."""
+def inverse_roots(degrees: Tensor) -> Tensor:
+    """degree^-1/2, and 0 with a gradient of 0 for isolated nodes."""
     connected = degrees > SMALLEST_DEGREE
-    found: FloatArray = np.where(connected, 1.0 / np.sqrt(np.where(connected, degrees, 1.0)), 0.0)
-    return found
+    return torch.where(connected, torch.where(connected, degrees, 1.0).rsqrt(), 0.0)

@@ -7,6 +7,10 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_recsys.edits import ADD, BoolArray, Edits, IntArray
 
+MANY_EDGES = 20_000
+"""A unit that edits at least so many edges gets a matrix of its own (``reweighted_graph.py``). So explainers that search
+among more edges gain nothing from several units at once."""
+
 
 def changes(edits: Edits, interactions: scipy.sparse.csr_matrix) -> BoolArray:
     """(E,) the edges whose weight really changes; of an edge named twice in one edit, the last one counts."""

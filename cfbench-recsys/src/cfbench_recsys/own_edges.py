@@ -36,7 +36,8 @@ import torch
 from torch import Tensor
 
 from cfbench_recsys.batch_products import column_product
-from cfbench_recsys.bipartite_graph import csr_tensor, inverse_roots
+from cfbench_recsys.bipartite_graph import csr_tensor
+from cfbench_recsys.degrees import inverse_roots
 from cfbench_recsys.edits import FloatArray, IntArray
 
 MOST_LAYERS = 3

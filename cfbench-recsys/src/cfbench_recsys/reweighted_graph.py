@@ -24,6 +24,7 @@ from torch import Tensor
 
 from cfbench_recsys.degrees import inverse_roots
 from cfbench_recsys.edits import FloatArray, IntArray
+from cfbench_recsys.graph_edits import MANY_EDGES
 
 
 class EdgePattern:
@@ -121,7 +122,7 @@ class _Normalization(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weights: Tensor, pattern: EdgePattern) -> Tensor:
         values = weights.numpy()
-        factors = [inverse_roots(degrees) for degrees in pattern.sums(values)]
+        factors = [inverse_roots(torch.from_numpy(sums)).numpy() for sums in pattern.sums(values)]
         both = pattern.products(*factors)
         entries = values * both
         ctx.pattern, ctx.factors, ctx.both, ctx.entries = pattern, factors, both, entries
@@ -158,15 +159,11 @@ class _Layer(torch.autograd.Function):
         return of_entries, torch.from_numpy(of_x)[:, None], None, None
 
 
-LARGE = 20_000
-"""A unit that edits at least so many edges, all of them in the graph, gets a matrix of its own."""
-
-
 class Division:
-    """Which units of a batch get a matrix of their own. It depends on each unit alone, never on the batch.
+    """Which units of a batch get a matrix of their own: those that edit at least ``MANY_EDGES``, all of them in the graph.
 
-    A search scores the same edges with other weights in each step. A division that is stored and checked with
-    :meth:`is_of` spares it looking up hundreds of thousands of edges again.
+    It depends on each unit alone, never on the batch. A search scores the same edges with other weights in each step. A
+    division that is stored and checked with :meth:`is_of` spares it looking up hundreds of thousands of edges again.
 
     Attributes:
         large: (unit, numbers of its edges in the batch, their places in the pattern) of each such unit.
@@ -179,9 +176,9 @@ class Division:
         self._units, self._edges = units, (rows, edge_users, edge_items)
         self._versions = [tensor._version for tensor in self._edges]
         self.large: list[tuple[int, Tensor | slice, Tensor]] = []
-        if len(rows) < LARGE or rows.device.type != "cpu":
+        if len(rows) < MANY_EDGES or rows.device.type != "cpu":
             return
-        for unit in torch.nonzero(torch.bincount(rows, minlength=units) >= LARGE)[:, 0].tolist():
+        for unit in torch.nonzero(torch.bincount(rows, minlength=units) >= MANY_EDGES)[:, 0].tolist():
             edges = _as_slice(torch.nonzero(rows == unit)[:, 0])
             places = pattern.places(edge_users[edges].numpy(), edge_items[edges].numpy())
             if places is not None:

@@ -24,10 +24,15 @@ T = TypeVar("T")
 
 
 class DeviceMemoryError(MemoryError):
-    """One member alone does not fit into the memory of the device; ``shortage``: in the words of torch."""
+    """One member alone does not fit into the memory of the device; ``shortage``: in the words of torch.
 
-    def __init__(self, shortage: str) -> None:
-        super().__init__(f"the memory of the device does not suffice for a batch of one ({shortage})")
+    Args:
+        advice: what the user can do about it.
+    """
+
+    def __init__(self, shortage: str, advice: str = "") -> None:
+        so = f": {advice}" if advice else ""
+        super().__init__(f"the memory of the device does not suffice for a batch of one{so} ({shortage})")
         self.shortage = shortage
 
 
@@ -105,7 +110,7 @@ class Batches:
                 raise DeviceMemoryError(shortage)
             else:
                 self._most = len(part) // 2
-                _release()
+                release_memory()
 
     def _attempt(self, part: range, compute: Callable[[range], T]) -> tuple[str, list[T]]:
         """Why the memory did not suffice, "" if it did; and the result."""
@@ -116,7 +121,7 @@ class Batches:
         except Exception as error:
             if not is_device_memory_error(error):
                 raise
-            return _shortage(error), []  # no frame of it survives
+            return shortage_of(error), []  # no frame of it survives
         if self._memory is not None:
             each = max(1, self._memory.needed()) / len(part)
             self._size = max(1, int(USED * self._memory.free() / each))
@@ -150,13 +155,14 @@ def is_device_memory_error(error: BaseException) -> bool:
     )
 
 
-def _shortage(error: Exception) -> str:
+def shortage_of(error: Exception) -> str:
+    """In the words of torch, what a device has too little memory for; never empty."""
     if isinstance(error, DeviceMemoryError):
         return error.shortage
     return str(error).partition("\n")[0] or type(error).__name__
 
 
-def _release() -> None:
+def release_memory() -> None:
     """Gives memory back that torch holds for later allocations."""
     gc.collect()
     torch: Any = sys.modules.get("torch")

@@ -44,6 +44,7 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.devices.choice import Device
 from cfbench_core.devices.cuda import torch_device
+from cfbench_core.devices.training_steps import Loss
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
@@ -157,6 +158,7 @@ def embed(steps: int, length: int) -> FloatArray:
 
 class DiffRec(TrainedOnProfiles):
     name = "diffrec"
+    smaller = "hidden"
     link: Link = "identity"
 
     def __init__(self, config: Config) -> None:
@@ -245,7 +247,11 @@ def _shapes(items: int, hidden: int, embedding: int) -> dict[str, tuple[int, ...
 
 
 class _Training(Training):
-    """Parameters, optimiser, and the losses of late of each step."""
+    """Parameters, optimiser, and the losses of late of each step.
+
+    Attributes:
+        losses: of each step; without those of the latest batch, whose steps and losses are ``latest``.
+    """
 
     config: Config
 
@@ -262,6 +268,7 @@ class _Training(Training):
         self.embedded = self.torch.from_numpy(embedded).to(self.device)
         self.weights = schedule.loss_weights() if config.reweight else np.ones(config.steps + 1)
         self.losses: list[FloatArray] = [np.empty(0) for _ in range(config.steps + 1)]
+        self.latest = np.empty(0, dtype=np.int64), np.empty(0)
         shapes = _shapes(interactions.shape[1], config.hidden, config.embedding)
         self.parameters = {name: self._parameter(name, shape) for name, shape in shapes.items()}
         self.optimizer = Adam(self.parameters.values(), config.learning_rate)
@@ -272,22 +279,29 @@ class _Training(Training):
         values = (deviation * self.random.standard_normal(shape)).astype(np.float32)
         return self.torch.from_numpy(values).to(self.device).requires_grad_()
 
-    def loss(self, profiles: scipy.sparse.csr_matrix) -> Any:
+    def loss(self, profiles: scipy.sparse.csr_matrix) -> Loss:
         """The mean over ``profiles`` (B, items) of their losses at steps drawn for them."""
         torch, dense = self.torch, profiles.toarray()
+        self._remember(*self.latest)
         chances = self._chances()
         steps = self.random.choice(np.arange(1, len(chances) + 1), size=len(dense), p=chances)
         noise = self.random.standard_normal(dense.shape, dtype=np.float32)
         inputs = self.schedule.noised(dense, steps, noise)
         left = self.random.random(dense.shape, dtype=np.float32) >= self.config.dropout
         inputs = inputs * left / np.float32(1.0 - self.config.dropout)
-        predicted = self._predict(torch.from_numpy(inputs).to(self.device), steps)
-        target = torch.from_numpy(dense).to(self.device)
-        errors = ((predicted - target) ** 2).mean(1)
-        losses = errors * torch.from_numpy(self.weights[steps]).to(errors)
-        self._remember(steps, losses.detach().cpu().numpy())
-        share = torch.from_numpy(chances[steps - 1] * len(chances)).to(losses)
-        return (losses / share).mean()
+        found = np.empty(len(dense))
+        self.latest = steps, found
+
+        def of(part: slice) -> Any:
+            predicted = self._predict(torch.from_numpy(inputs[part]).to(self.device), steps[part])
+            target = torch.from_numpy(dense[part]).to(self.device)
+            errors = ((predicted - target) ** 2).mean(1)
+            losses = errors * torch.from_numpy(self.weights[steps[part]]).to(errors)
+            found[part] = losses.detach().cpu().numpy()
+            share = torch.from_numpy(chances[steps[part] - 1] * len(chances)).to(losses)
+            return (losses / share).mean() * (len(losses) / len(dense))
+
+        return of
 
     def _predict(self, inputs: Any, steps: IntArray) -> Any:
         """(B, items) f(x_t, t)."""
@@ -309,7 +323,7 @@ class _Training(Training):
 
     def _remember(self, steps: IntArray, losses: FloatArray) -> None:
         for step in np.unique(steps):
-            recent = np.concatenate([self.losses[step], losses[steps == step].astype(np.float64)])
+            recent = np.concatenate([self.losses[step], losses[steps == step]])
             self.losses[step] = recent[-HISTORY:]
 
     def state(self) -> State:

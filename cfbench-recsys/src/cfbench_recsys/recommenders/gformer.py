@@ -47,6 +47,7 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.devices.training_steps import Loss
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.edits import FloatArray
@@ -111,6 +112,7 @@ class Config(GraphOptions):
 
 class GFormer(GraphConvolution):
     name = "gformer"
+    smaller = "dimensions, layers, heads or anchors"
 
     def __init__(self, config: Config) -> None:
         """
@@ -139,17 +141,22 @@ class GFormer(GraphConvolution):
         """What is trained on the graph ``interactions``."""
         return MaskedTraining(interactions, self.config, self.layer_weights(), random)
 
-    def loss(self, training: Any, users: np.ndarray, items: np.ndarray) -> Any:
-        """BPR of seen and hidden edges, L2, and the contrast of rationale and complement."""
-        shown = training.over(training.shown)
-        loss = training.bpr(*training.encoded(shown), users, items)
-        if self.config.independence and training.hidden is not None:
-            layers = [
-                (propagation.to_users(training.items), propagation.to_items(training.users))
-                for propagation in (shown, training.over(training.hidden))
-            ]
-            loss = loss + self.config.independence * likeness(*layers)
-        return loss
+    def loss(self, training: Any, users: np.ndarray, items: np.ndarray) -> Loss:
+        """BPR of seen and hidden edges, L2, and the contrast of rationale and complement, which is one of all nodes."""
+        bpr = training.bpr(users, items)
+
+        def of(part: slice) -> Any:
+            shown = training.over(training.shown)
+            loss = bpr(*training.encoded(shown), part)
+            if self.config.independence and training.hidden is not None and part.start == 0:
+                layers = [
+                    (propagation.to_users(training.items), propagation.to_items(training.users))
+                    for propagation in (shown, training.over(training.hidden))
+                ]
+                loss = loss + self.config.independence * likeness(*layers)
+            return loss
+
+        return of
 
     def state(self) -> State:
         """Embeddings user_embedding.weight (users, d), item_embedding.weight (items, d): E.

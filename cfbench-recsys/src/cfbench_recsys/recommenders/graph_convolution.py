@@ -42,6 +42,7 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.devices.cuda import torch_device
+from cfbench_core.devices.training_steps import Loss, TrainingSteps
 from cfbench_core.errors import UserError
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import Edits, FloatArray
@@ -76,11 +77,13 @@ class GraphConvolution(ABC):
 
     Attributes:
         name: of the component; it names the random streams and stands in messages.
+        smaller: the options on which the memory of the training depends that no smaller batch saves.
         config: has dimensions, layers, learning_rate, l2, negatives, batch, epochs, patience, every, device.
         scores_alone: the scores of an edit do not depend on the others of its batch (``remembered_scores.py``).
     """
 
     name: str
+    smaller = "dimensions or layers"
     link: Link = "softmax"
     scores_alone = True
 
@@ -92,8 +95,8 @@ class GraphConvolution(ABC):
         """w_0..w_L"""
 
     @abstractmethod
-    def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Any:
-        """What is minimised for a batch of interactions (users[b], items[b]), a torch scalar."""
+    def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Loss:
+        """Draws what is random for a batch of interactions (users[b], items[b]); what is minimised, by parts."""
 
     def training(self, interactions: scipy.sparse.csr_matrix, random: np.random.Generator) -> Training:
         """What is trained on the graph ``interactions``; a recommender with more than E has its own."""
@@ -125,8 +128,9 @@ class GraphConvolution(ABC):
             return ranking_quality(lambda rows: users[validation.users[rows]] @ items.T, validation)
 
         stopping = Stopping(self.config.epochs, self.config.patience, self.config.eval_every)
+        steps = TrainingSteps(self.name, self.smaller)
         best, summary = train(
-            lambda: training.epoch(self.loss), validate, training.state, stopping, report, checkpoint
+            lambda: training.epoch(self.loss, steps), validate, training.state, stopping, report, checkpoint
         )
         self.load_state(best, split.profiles)
         return summary

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.devices.cuda import torch_device
+from cfbench_core.devices.training_steps import Loss, TrainingSteps
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.recommenders.adam import Adam
 from cfbench_recsys.recommenders.graph_layers import Weights, weighted_layers
@@ -16,31 +18,35 @@ from cfbench_recsys.recommenders.training import State
 
 USERS, ITEMS = "user_embedding.weight", "item_embedding.weight"
 
+LossOf = Callable[["Training", np.ndarray, np.ndarray], Loss]
+"""Draws what is random for a batch of interactions (users[b], items[b]); its loss, by parts."""
 
+
+@dataclass(eq=False)
 class Training:
     """Embeddings and optimiser.
 
     Attributes:
-        users, items: E, torch parameters (users, d) and (items, d), float32.
+        interactions: the graph.
+        config: as of ``GraphConvolution``.
+        weights: of the layers.
         random: the one stream that everything random is drawn from.
+        users, items: E, torch parameters (users, d) and (items, d), float32.
     """
 
-    def __init__(
-        self,
-        interactions: scipy.sparse.csr_matrix,
-        config: Any,
-        weights: Weights,
-        random: np.random.Generator,
-    ) -> None:
+    interactions: scipy.sparse.csr_matrix
+    config: Any
+    weights: Weights
+    random: np.random.Generator
+
+    def __post_init__(self) -> None:
         import torch
 
         from cfbench_recsys.bipartite_graph import Propagation
 
+        interactions, config = self.interactions, self.config
         self.torch = torch
-        self.config = config
-        self.weights = weights
         self.device = torch_device(config.device)
-        self.random = random
         self.propagation = Propagation(interactions, torch.float32, self.device)
         self.by_item = interactions.tocsc()
         self.pairs = np.stack(interactions.nonzero())  # by user, so that a batch is read in order
@@ -54,21 +60,18 @@ class Training:
     def _parameter(self, values: np.ndarray) -> Any:
         return self.torch.from_numpy(values).to(self.device).requires_grad_()
 
-    def epoch(self, loss_of: Callable[[Training, np.ndarray, np.ndarray], Any]) -> float:
+    def epoch(self, loss_of: LossOf, steps: TrainingSteps) -> float:
         """Once over all interactions; the mean loss."""
         total = 0.0
         order = self.random.permutation(self.pairs.shape[1])
         for start in range(0, len(order), self.batch):
             users, items = self.pairs[:, np.sort(order[start : start + self.batch])]
             loss = loss_of(self, users, items)
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-            total += float(loss.detach()) * len(users)
+            total += steps.take(self.optimizer, len(users), loss) * len(users)
         return total / max(1, len(order))
 
-    def bpr(self, final_users: Any, final_items: Any, users: np.ndarray, items: np.ndarray) -> Any:
-        """BPR of a batch of interactions under F = ``final_users``, ``final_items``; a torch scalar.
+    def bpr(self, users: np.ndarray, items: np.ndarray) -> Callable[[Any, Any, slice], Any]:
+        """BPR of a batch of interactions under F (users, d) and (items, d), by parts of the batch; a torch scalar.
 
         The mean over the pairs (u, i) and over ``negatives`` items j, drawn for the whole batch, of
         -log sigmoid(s(u)_i - s(u)_j); 0 where (u, j) is an interaction. To it comes l2/2 times the mean squared
@@ -79,11 +82,16 @@ class Training:
         count = self.by_item.shape[1]
         drawn = self.random.choice(count, size=min(self.config.negatives, count), replace=False)
         seen = self.by_item[:, drawn].tocoo()
-        arrays = (users, items, drawn, seen.row, seen.col)
-        user, item, negative, *owned = (self.index(array) for array in arrays)
-        loss = bpr(final_users, final_items, user, item, negative, tuple(owned))
-        squares = self._mean_square(self.users, users) + self._mean_square(self.items, items)
-        return loss + self.config.l2 * (squares + self._mean_square(self.items, drawn)) / 2
+
+        def of(final_users: Any, final_items: Any, part: slice) -> Any:
+            own = users[part], items[part]
+            user, item, negative, *owned = (self.index(array) for array in (*own, drawn, seen.row, seen.col))
+            loss = bpr(final_users, final_items, user, item, negative, tuple(owned))
+            squares = self._mean_square(self.users, own[0]) + self._mean_square(self.items, own[1])
+            loss = loss + self.config.l2 * (squares + self._mean_square(self.items, drawn)) / 2
+            return loss * (len(own[0]) / len(users))
+
+        return of
 
     def _mean_square(self, embeddings: Any, named: np.ndarray) -> Any:
         """Mean over ``named`` (rows, perhaps repeated) of their squared lengths."""

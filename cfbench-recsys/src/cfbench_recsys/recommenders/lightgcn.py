@@ -18,10 +18,10 @@ Scores under an edit of the graph, and the training: see ``graph_convolution.py`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from cfbench_core.devices.training_steps import Loss
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.recommenders.graph_convolution import GraphConvolution
 from cfbench_recsys.recommenders.graph_layers import Weights
@@ -56,6 +56,7 @@ class LightGCN(GraphConvolution):
         """Equal weights for all layers, including the embeddings themselves."""
         return (*[1.0] * (self.config.layers + 1),)
 
-    def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Any:
+    def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Loss:
         """BPR and L2."""
-        return training.bpr(*training.final(), users, items)
+        bpr = training.bpr(users, items)
+        return lambda part: bpr(*training.final(), part)

@@ -5,16 +5,17 @@ See ``gformer.py`` for the model and for what the letters mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
+from cfbench_core.devices.training_steps import TrainingSteps
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
-from cfbench_recsys.recommenders.graph_layers import Weights, weighted_layers
-from cfbench_recsys.recommenders.graph_training import ITEMS, USERS, Training
+from cfbench_recsys.recommenders.graph_layers import weighted_layers
+from cfbench_recsys.recommenders.graph_training import ITEMS, USERS, LossOf, Training
 from cfbench_recsys.recommenders.training import State
 
 QUERY, KEY = "query.weight", "key.weight"
@@ -42,6 +43,7 @@ class View:
         return View(pattern, pattern.transposed())
 
 
+@dataclass(eq=False)
 class MaskedTraining(Training):
     """Embeddings, matrices, anchors; and a graph without its rationale, another one in each epoch.
 
@@ -51,15 +53,9 @@ class MaskedTraining(Training):
             is not needed).
     """
 
-    def __init__(
-        self,
-        interactions: scipy.sparse.csr_matrix,
-        config: Any,
-        weights: Weights,
-        random: np.random.Generator,
-    ) -> None:
-        super().__init__(interactions, config, weights, random)
-        self.interactions = interactions
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        interactions, config, random = self.interactions, self.config, self.random
         d, nodes = config.dimensions, sum(interactions.shape)
         anchors = random.choice(nodes, size=min(config.anchors, nodes), replace=False).astype(np.int64)
         near = nearness(interactions, anchors, config.radius)
@@ -77,7 +73,7 @@ class MaskedTraining(Training):
         self.whole = self.shown = View.of(interactions, self.device)
         self.hidden: View | None = None
 
-    def epoch(self, loss_of: Callable[[Training, np.ndarray, np.ndarray], Any]) -> float:
+    def epoch(self, loss_of: LossOf, steps: TrainingSteps) -> float:
         """Hides a rationale, then goes once over all interactions; the mean loss."""
         count = int(self.config.masked * self.interactions.nnz)
         if count:
@@ -85,7 +81,7 @@ class MaskedTraining(Training):
             self.shown = View.of(_only(self.interactions, ~drawn), self.device)
             if self.config.independence:
                 self.hidden = View.of(_only(self.interactions, drawn), self.device)
-        return super().epoch(loss_of)
+        return super().epoch(loss_of, steps)
 
     def rationale(self) -> FloatArray:
         """(interactions,) an edge's share of the strengths at its two ends, 1 where all edges count the same."""

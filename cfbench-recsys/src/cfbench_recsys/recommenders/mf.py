@@ -33,11 +33,12 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.devices.choice import Device
+from cfbench_core.devices.training_steps import Loss
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.recommenders.adam import Adam
-from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
+from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training, entries
 from cfbench_recsys.recommenders.training import State, check_shapes
 
 SPEC = ComponentSpec(
@@ -81,6 +82,7 @@ class Config:
 
 class MF(TrainedOnProfiles):
     name = "mf"
+    smaller = "dimensions"
     link: Link = "sigmoid"
 
     def __init__(self, config: Config) -> None:
@@ -169,12 +171,21 @@ class _Training(Training):
     def _parameter(self, values: np.ndarray) -> Any:
         return self.torch.from_numpy(values).to(self.device).requires_grad_()
 
-    def loss(self, profiles: scipy.sparse.csr_matrix) -> Any:
+    def loss(self, profiles: scipy.sparse.csr_matrix) -> Loss:
         """The mean over the users of ``profiles`` (B, items) of the loss above."""
+        counts = np.maximum(1, np.rint(self.config.holdout * np.diff(profiles.indptr))).astype(np.int64)
+        held_out = draw(profiles, counts, self.random)
+
+        def of(part: slice) -> Any:
+            own = held_out[entries(profiles, part)]
+            return self._sum(profiles[part], counts[part], own) / len(counts)
+
+        return of
+
+    def _sum(self, profiles: scipy.sparse.csr_matrix, counts: IntArray, held_out: BoolArray) -> Any:
+        """The sum of the losses, with what is held out (nnz,), and how many for each user (B,)."""
         torch = self.torch
         lengths = np.diff(profiles.indptr)
-        counts = np.maximum(1, np.rint(self.config.holdout * lengths)).astype(np.int64)
-        held_out = draw(profiles, counts, self.random)
         share = (1.0 / counts).astype(np.float32).repeat(counts)  # rows ascend, so this is in order
         rows = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(self.device)
         items = torch.from_numpy(profiles.indices.astype(np.int64)).to(self.device)
@@ -188,7 +199,7 @@ class _Training(Training):
         missing = torch.from_numpy(np.maximum(1, profiles.shape[1] - lengths)).to(self.device)
         avoided = torch.nn.functional.softplus(unseen).sum(1) / missing
         positives = (found * torch.from_numpy(share).to(self.device)).sum()
-        return (positives + self.config.negatives * avoided.sum()) / len(lengths)
+        return positives + self.config.negatives * avoided.sum()
 
     def state(self) -> State:
         """Copies, in the layout of :meth:`MF.state`."""

@@ -41,12 +41,13 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.devices.choice import Device
 from cfbench_core.devices.cuda import torch_device
+from cfbench_core.devices.training_steps import Loss, TrainingSteps
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
-from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.recommenders.adam import Adam
 from cfbench_recsys.recommenders.mf import draw
-from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
+from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training, entries
 from cfbench_recsys.recommenders.training import State, check_shapes
 from cfbench_recsys.scoring import BLOCK
 
@@ -109,6 +110,7 @@ def _shapes(items: int, dimensions: int, widths: list[int]) -> dict[str, tuple[i
 
 class NCF(TrainedOnProfiles):
     name = "ncf"
+    smaller = "dimensions, units or sampled"
     link: Link = "sigmoid"
 
     def __init__(self, config: Config) -> None:
@@ -249,9 +251,9 @@ class _Training(Training):
         """Do the towers still learn alone?"""
         return self.epochs < self.config.pretraining
 
-    def epoch(self) -> float:
+    def epoch(self, steps: TrainingSteps) -> float:
         """Once over all users; the mean loss. Towers that have learned alone for long enough are joined."""
-        apart, mean_loss = self.apart, super().epoch()
+        apart, mean_loss = self.apart, super().epoch(steps)
         self.epochs += 1
         if apart and not self.apart:
             with self.torch.no_grad():
@@ -260,14 +262,25 @@ class _Training(Training):
             self._start_optimizer()
         return mean_loss
 
-    def loss(self, profiles: scipy.sparse.csr_matrix) -> Any:
+    def loss(self, profiles: scipy.sparse.csr_matrix) -> Loss:
         """The mean over the users of ``profiles`` (B, items) of the loss above."""
-        torch, lengths = self.torch, np.diff(profiles.indptr)
-        counts = np.maximum(1, np.rint(self.config.holdout * lengths)).astype(np.int64)
+        counts = np.maximum(1, np.rint(self.config.holdout * np.diff(profiles.indptr))).astype(np.int64)
         out = draw(profiles, counts, self.random)
         drawn = self.random.choice(
             profiles.shape[1], size=min(self.config.sampled, profiles.shape[1]), replace=False
         )
+
+        def of(part: slice) -> Any:
+            own = out[entries(profiles, part)]
+            return self._sum(profiles[part], counts[part], own, drawn) / len(counts)
+
+        return of
+
+    def _sum(
+        self, profiles: scipy.sparse.csr_matrix, counts: IntArray, out: BoolArray, drawn: IntArray
+    ) -> Any:
+        """The sum of the losses, with what is held ``out`` (nnz,), how many for each user (B,), and the items drawn."""
+        torch, lengths = self.torch, np.diff(profiles.indptr)
         seen = self._tensor(profiles[:, drawn].toarray() > 0)
         unseen = 1.0 / np.maximum(1, profiles.shape[1] - lengths)
         rows = self._tensor(np.repeat(np.arange(len(lengths)), lengths)[out])
@@ -282,7 +295,7 @@ class _Training(Training):
         for positives, negatives in zip(self._joined(found), self._joined(missed), strict=True):
             avoided = torch.nn.functional.softplus(negatives).masked_fill(seen, 0.0).sum(1)
             loss = loss + (torch.nn.functional.softplus(-positives) * share).sum() + (avoided * weight).sum()
-        return loss / len(lengths)
+        return loss
 
     def _tensor(self, array: np.ndarray) -> Any:
         return self.torch.from_numpy(array).to(self.device)

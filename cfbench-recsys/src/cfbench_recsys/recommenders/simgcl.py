@@ -28,13 +28,14 @@ CFExpRec's code has no contrastive loss, and noise that is overwritten on all la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.devices.training_steps import Loss
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.recommenders.graph_convolution import GraphConvolution
 from cfbench_recsys.recommenders.graph_layers import Weights
@@ -84,29 +85,44 @@ class Config(GraphOptions):
 
 class SimGCL(GraphConvolution):
     name = "simgcl"
+    smaller = "dimensions, layers or contrasted"
 
     def layer_weights(self) -> Weights:
         """Equal weights for all layers, without the embeddings themselves."""
         return (0.0, *[1.0] * self.config.layers)
 
-    def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Any:
-        """BPR and L2, and the contrast of two views."""
+    def loss(self, training: Training, users: np.ndarray, items: np.ndarray) -> Loss:
+        """BPR and L2, and the contrast of two views, each of whose nodes is compared with all others."""
+        bpr = training.bpr(users, items)
+        bits = training.random.bit_generator
+        before_contrast = bits.state
+
+        def of(part: slice) -> Any:
+            layers = training.layers()[1:]
+            final = (
+                sum(layer[0] for layer in layers) / len(layers),
+                sum(layer[1] for layer in layers) / len(layers),
+            )
+            loss = bpr(*final, part)
+            if self.config.contrast and part.start == 0:
+                bits.state = before_contrast  # whoever computes this part again draws the same noise
+                for term in self._contrasts(training, layers, final, (users, items)):
+                    loss = loss + self.config.contrast * term
+            return loss
+
+        return of
+
+    def _contrasts(
+        self, training: Training, layers: Sequence[Sides], final: Sides, named: Sequence[np.ndarray]
+    ) -> Iterator[Any]:
+        """InfoNCE of the users of a batch, then of its items, as ``named``; ``final``: F."""
         from cfbench_recsys.ranking_loss import info_nce
 
-        layers = training.layers()[1:]
-        final = (
-            sum(layer[0] for layer in layers) / len(layers),
-            sum(layer[1] for layer in layers) / len(layers),
-        )
-        loss = training.bpr(final[0], final[1], users, items)
-        if not self.config.contrast:
-            return loss
         noises = [view_noise(layers, training.step, self.config.noise, training.random) for _ in range(2)]
-        for side, named in enumerate((users, items)):
-            chosen = training.index(self._some(named, training.random))
+        for side in range(2):
+            chosen = training.index(self._some(named[side], training.random))
             first, second = (final[side][chosen] + noise[side][chosen] for noise in noises)
-            loss = loss + self.config.contrast * info_nce(first, second, self.config.temperature)
-        return loss
+            yield info_nce(first, second, self.config.temperature)
 
     def _some(self, named: np.ndarray, random: np.random.Generator) -> np.ndarray:
         """The nodes that ``named`` names, each once; at most ``contrasted`` of them."""

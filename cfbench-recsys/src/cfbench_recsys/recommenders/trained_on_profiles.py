@@ -10,6 +10,7 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.devices.cuda import torch_device
+from cfbench_core.devices.training_steps import Loss, TrainingSteps
 from cfbench_recsys.edits import FloatArray
 from cfbench_recsys.quality import ranking_quality
 from cfbench_recsys.recommenders.adam import Adam
@@ -46,25 +47,27 @@ class Training(ABC):
         self.users = np.flatnonzero(np.diff(interactions.indptr))
 
     @abstractmethod
-    def loss(self, profiles: scipy.sparse.csr_matrix) -> Any:
-        """The mean over the users of ``profiles`` (B, items), a torch scalar."""
+    def loss(self, profiles: scipy.sparse.csr_matrix) -> Loss:
+        """Draws what is random for the users of ``profiles`` (B, items); the mean of their losses, by parts."""
 
     @abstractmethod
     def state(self) -> State:
         """Copies of what was learned so far, in the layout of the recommender's own state."""
 
-    def epoch(self) -> float:
+    def epoch(self, steps: TrainingSteps) -> float:
         """Once over all users; the mean loss."""
         total = 0.0
         self.random.shuffle(self.users)
         for start in range(0, len(self.users), self.config.batch):
             batch = self.users[start : start + self.config.batch]
             loss = self.loss(self.interactions[batch])
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-            total += float(loss.detach()) * len(batch)
+            total += steps.take(self.optimizer, len(batch), loss) * len(batch)
         return total / max(1, len(self.users))
+
+
+def entries(profiles: scipy.sparse.csr_matrix, rows: slice) -> slice:
+    """Where the stored entries of some rows, one after the other, stand among those of all."""
+    return slice(profiles.indptr[rows.start], profiles.indptr[rows.stop])
 
 
 class TrainedOnProfiles(ABC):
@@ -72,10 +75,12 @@ class TrainedOnProfiles(ABC):
 
     Attributes:
         name: of the component; it names the random streams.
+        smaller: the options on which the memory of a single user depends in the training.
         config: has batch, epochs, patience and device.
     """
 
     name: str
+    smaller: str
     config: Any
 
     @abstractmethod
@@ -111,6 +116,9 @@ class TrainedOnProfiles(ABC):
             self.load_state(training.state(), split.profiles)
             return ranking_quality(lambda rows: self.score_profiles(validation.inputs[rows]), validation)
 
-        best, summary = train(training.epoch, validate, training.state, self.stopping(), report, checkpoint)
+        steps = TrainingSteps(self.name, self.smaller)
+        best, summary = train(
+            lambda: training.epoch(steps), validate, training.state, self.stopping(), report, checkpoint
+        )
         self.load_state(best, split.profiles)
         return summary

@@ -38,11 +38,12 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 from cfbench_core.config import Help, InputFile, Range, Search
 from cfbench_core.devices.choice import Device
 from cfbench_core.devices.cuda import torch_device
+from cfbench_core.devices.training_steps import Loss
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
-from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.edits import BoolArray, FloatArray
 from cfbench_recsys.recommenders.adam import Adam
-from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training
+from cfbench_recsys.recommenders.trained_on_profiles import TrainedOnProfiles, Training, entries
 from cfbench_recsys.recommenders.training import State, check_shapes
 from cfbench_recsys.scoring import BLOCK
 
@@ -104,6 +105,7 @@ def _shapes(items: int, hidden: int, dimensions: int) -> dict[str, tuple[int, ..
 
 class VAE(TrainedOnProfiles):
     name = "vae"
+    smaller = "hidden or dimensions"
     link: Link = "softmax"
 
     def __init__(self, config: Config) -> None:
@@ -239,24 +241,37 @@ class _Training(Training):
         self.steps += 1
         return self.config.beta * share
 
-    def loss(self, profiles: scipy.sparse.csr_matrix) -> Any:
+    def loss(self, profiles: scipy.sparse.csr_matrix) -> Loss:
         """The mean over the users of ``profiles`` (B, items) of the negative of what is maximised."""
+        users = profiles.shape[0]
+        retained = self.random.random(profiles.nnz, dtype=np.float32) >= self.config.dropout
+        noise = self.random.standard_normal((users, self.config.dimensions), dtype=np.float32)
+        beta = self._beta()
+
+        def of(part: slice) -> Any:
+            own = retained[entries(profiles, part)]
+            return self._sum(profiles[part], own, noise[part], beta) / users
+
+        return of
+
+    def _sum(
+        self, profiles: scipy.sparse.csr_matrix, retained: BoolArray, noise: np.ndarray, beta: float
+    ) -> Any:
+        """The sum over the users, with what is not dropped (nnz,), and noise (B, d)."""
         torch = self.torch
-        mean, log_variance = self._encode(profiles)
-        noise = torch.from_numpy(self.random.standard_normal(tuple(mean.shape), dtype=np.float32))
-        latent = mean + (0.5 * log_variance).exp() * noise.to(self.device)
+        mean, log_variance = self._encode(profiles, retained)
+        latent = mean + (0.5 * log_variance).exp() * torch.from_numpy(noise).to(self.device)
         hidden = _activated(self._linear("decoder.hidden", latent), self.config)
         logits = self._linear("decoder.output", hidden)
         rows = torch.from_numpy(np.repeat(np.arange(len(mean)), np.diff(profiles.indptr))).to(self.device)
         items = torch.from_numpy(profiles.indices.astype(np.int64)).to(self.device)
         likelihood = torch.log_softmax(logits, 1)[rows, items].sum()
         divergence = 0.5 * (mean**2 + log_variance.exp() - log_variance - 1.0).sum()
-        return (self._beta() * divergence - likelihood) / len(mean)
+        return beta * divergence - likelihood
 
-    def _encode(self, profiles: scipy.sparse.csr_matrix) -> tuple[Any, Any]:
+    def _encode(self, profiles: scipy.sparse.csr_matrix, retained: BoolArray) -> tuple[Any, Any]:
         """Mean and log-variance (B, d) of profiles of which a part is dropped."""
         torch, lengths = self.torch, np.diff(profiles.indptr)
-        retained = self.random.random(profiles.nnz, dtype=np.float32) >= self.config.dropout
         values = retained / (1.0 - self.config.dropout) / np.sqrt(lengths).repeat(lengths)
         encoded = torch.nn.functional.embedding_bag(
             torch.from_numpy(profiles.indices.astype(np.int64)).to(self.device),
