@@ -59,7 +59,7 @@ class Terms:
         """(a,) f at points (a, M) of ``rows`` (a,), by default all."""
         away = points - self.starts[rows]
         toward = points - self.goals[rows]
-        found = self.beta * np.abs(away).sum(axis=1)
+        found: FloatArray = self.beta * np.abs(away).sum(axis=1)
         found += np.einsum("aj,aj->a", away, away)
         found += self.theta[rows] * np.einsum("aj,aj->a", toward, toward)
         return found
