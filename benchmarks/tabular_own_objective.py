@@ -47,7 +47,7 @@ from cfbench_tabular.explainers.descent import CLEAR_MARGIN, margins
 from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.explainers.nearest_enemy import nearest_enemies
 from cfbench_tabular.explainers.other_class import OtherClass
-from cfbench_tabular.explainers.prototypes import Options
+from cfbench_tabular.explainers.prototypes import STARTS, Options
 from cfbench_tabular.steps.chunks import Chunk
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
 from cfbench_tabular.table import FloatArray, complete
@@ -139,9 +139,9 @@ class Setting:
         self.known = predicted_classes(self.model, background)
         self.space = Space.of_columns(encoding, background, self.known, Options.categories)
         self.starts, self.points = self.space.points(vectors), self.space.points(background)
-        self.prototypes = OtherClass(self.points, self.known).nearest_means(
-            self.starts, classes, Options.neighbours
-        )
+        # As ALIBIC asks for them: of equally near rows, a k-d tree returns another one for another number of rows.
+        nearest = OtherClass(self.points, self.known).nearest_rows(self.starts, classes, STARTS)
+        self.prototypes = nearest[:, 0]
 
     def answers(self, name: str, repeats: int = 1, **options: Any) -> tuple[FloatArray, float, float]:
         """(n, d) the counterfactuals of an explainer, CPU milliseconds and model queries per factual."""

@@ -192,6 +192,52 @@ def test_a_rule_holds_exactly_for_the_rows_of_its_leaf(numbers, seed):
         assert rule.length == len(rule.low.keys() | rule.high.keys())
 
 
+@pytest.mark.parametrize("name", ["Adult", "StatlogGC", "Wine"])
+def test_rules_come_in_the_order_of_the_conditions_that_the_factual_falsifies(study, name):
+    """The order of the paper, counted by walking down the tree, split by split: nf(q, x) of section 5.
+
+    A tree of the network's predictions, on rows of mixed and of numeric tables of CF-tabular.
+    """
+    rows = np.concatenate([study.factuals(name, label) for label in (0, 1)]).astype(np.float32).astype(float)
+    model, encoding = study.network(name), study.encoding(name)
+    labels = model.predict_proba(rows).argmax(axis=1)
+    tree = DecisionTreeClassifier(criterion="entropy", random_state=0).fit(rows, labels).tree_
+
+    def falsified(row, node=0, columns=frozenset()):
+        if tree.children_left[node] < 0:
+            yield node, columns
+            return
+        place, below = tree.feature[node], row[tree.feature[node]] <= tree.threshold[node]
+        column = next(c for c, block in enumerate(encoding.blocks) if block.start <= place < block.stop)
+        for child, agrees in ((tree.children_left[node], below), (tree.children_right[node], not below)):
+            yield from falsified(row, child, columns if agrees else columns | {column})
+
+    for row in rows[::25]:
+        expected = dict(falsified(row))
+        assert sorted(map(len, expected.values()))[:1] == [0]  # its own leaf
+        found = rules_of(tree, np.array(sorted(expected)), row, encoding)
+        assert {rule.leaf: set(rule.violated) for rule in found} == expected
+        lengths = [len(expected[rule.leaf]) for rule in found]
+        assert lengths == sorted(lengths)
+
+
+@pytest.mark.parametrize("name", ["Wine", "Ecoli", "HayesRoth", "Nursery"])
+def test_as_published_on_further_sets_of_cf_tabular(study, name):
+    """Valid rows of the table, that change no more columns than their rule has."""
+    rows = np.concatenate([study.factuals(name, label)[-5:] for label in (0, 1)]).astype(float)
+    background = np.concatenate([study.factuals(name, label) for label in (0, 1)])
+    model, encoding = study.network(name), study.encoding(name)
+    options = presets_of(SPEC)["as-published"].options
+    result, factuals = explained(model, encoding, rows, background, **options)
+    given = ~np.isnan(result.counterfactuals).any(axis=1)
+    assert given.mean() >= 0.9
+    assert flips(model, factuals, result.counterfactuals)[given].all()
+    encoding.decode(result.counterfactuals[given])
+    for place in np.flatnonzero(given):
+        changed = columns_changed(encoding, rows[place], result.counterfactuals[place])
+        assert 1 <= changed <= result.details["rule_length"][place]
+
+
 def test_what_the_short_search_misses_is_searched_as_published(study):
     """On BCW many columns must change at once."""
     rows, background = study.factuals("BCW", 1)[:20], study.factuals("BCW", 0)

@@ -202,6 +202,7 @@ def exchanged(setting: Setting, answer: np.ndarray, place: int) -> Iterator[np.n
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(size=st.integers(2, 5), seed=st.integers(0, 2**16))
 @example(size=3, seed=185)  # the better row is at the end of a range, missed by rounding
+@example(size=5, seed=2520)  # one column alone goes back, which adds to the margin
 def test_no_exchange_of_two_columns_is_better(monkeypatch, size, seed):
     """Whole numbers and a linear model, whose linearised margin is exact; theta = 0: columns are reset to the factual.
 

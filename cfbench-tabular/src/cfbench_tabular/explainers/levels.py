@@ -102,6 +102,9 @@ class Space:
     """Rows as points with one coordinate per column, for moves between levels.
 
     The arrays of the lines are padded to the same length, so that all columns are processed at once.
+
+    Attributes:
+        groups: categories that have about equally many levels, by their places in ``categories``, and the most levels.
     """
 
     def __init__(self, lines: list[Line], width: int) -> None:
@@ -122,6 +125,9 @@ class Space:
             self.places[row, :size], self.positions[row, :size] = line.places, line.positions
             self.values[row, :size] = line.values
         self.each = np.arange(len(categories))[None, :]
+        doublings = np.ceil(np.log2(self.sizes))
+        members = [np.flatnonzero(doublings == each) for each in np.unique(doublings)]
+        self.groups = [(part, int(self.sizes[part].max())) for part in members]
 
     @property
     def size(self) -> int:
@@ -166,9 +172,12 @@ class Space:
         """(n, M) of encoded rows (n, d)."""
         found = np.empty((len(rows), self.size))
         found[:, self.numbers] = rows[:, self.number_positions]
-        if len(self.categories):
-            matches = (rows[:, self.positions] == self.values) & np.isfinite(self.places)
-            found[:, self.categories] = self.places[self.each, matches.argmax(axis=2)]
+        for members, longest in self.groups:
+            positions, values, places = (
+                part[members, :longest] for part in (self.positions, self.values, self.places)
+            )
+            matches = (rows[:, positions] == values) & np.isfinite(places)
+            found[:, self.categories[members]] = places[np.arange(len(members)), matches.argmax(axis=2)]
         return found
 
     def limits(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:

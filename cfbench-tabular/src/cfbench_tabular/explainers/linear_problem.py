@@ -7,11 +7,13 @@ Without the class, the objective is a sum over the coordinates, f(c) = sum_j f_j
 
 has a closed solution for each multiplier of the condition: a number is where f_j(c_j) - multiplier slope_j c_j is
 smallest, a category at the level where f_j - multiplier change_j is. The smallest multiplier that meets the condition is
-found by bisection. Where categories jump at it, the levels on both sides are tried, with the numbers solved again.
+found by bisection, for numbers with an interpolation in the end. Where categories jump at it, the levels on both sides
+are tried, with the numbers solved again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +21,14 @@ import numpy as np
 from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.table import FloatArray, IntArray
 
-MULTIPLIER_HALVINGS, LEVEL_HALVINGS = 18, 12
+MULTIPLIER_HALVINGS, LEVEL_HALVINGS = 10, 10
 """Steps of the bisection of the multiplier: for numbers alone, and with categories."""
 
 MULTIPLIERS = (1e-4, 1e6)
 """Range of the multiplier, times the squared norm of the changes of the margin."""
+
+ROUNDING = 1e-12
+"""Log-odds that a solution may lack."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,13 @@ class Terms:
         starts, goals, theta, low, high = arrays
         return Terms(starts, goals, self.beta, theta, low, high)
 
-    def values(self, points: FloatArray) -> FloatArray:
-        """(A,) f at points (A, M)."""
-        found: FloatArray = self.each(points).sum(axis=1)
+    def values(self, points: FloatArray, rows: IntArray | slice = slice(None)) -> FloatArray:
+        """(a,) f at points (a, M) of ``rows`` (a,), by default all."""
+        away = points - self.starts[rows]
+        toward = points - self.goals[rows]
+        found: FloatArray = self.beta * np.abs(away).sum(axis=1)
+        found += np.einsum("aj,aj->a", away, away)
+        found += self.theta[rows] * np.einsum("aj,aj->a", toward, toward)
         return found
 
     def each(self, values: FloatArray, columns: IntArray | slice = slice(None)) -> FloatArray:
@@ -99,6 +108,66 @@ class Linear:
     changes: FloatArray
 
 
+class Numbers:
+    """Where f_j(c_j) - multiplier slope_j c_j is smallest for the numbers, prepared for many multipliers.
+
+    Relative to x_j: base_j + multiplier rate_j, ``bound`` nearer to 0 (0 if it is within that), and cut at the limits.
+    """
+
+    def __init__(self, terms: Terms, columns: IntArray, slopes: FloatArray, points: FloatArray) -> None:
+        starts = terms.starts[:, columns]
+        share = 1 / (2 * (1 + terms.theta[:, None]))
+        self.slopes, self.rate, self.bound = slopes, slopes * share, terms.beta * share
+        self.base = 2 * terms.theta[:, None] * (terms.goals[:, columns] - starts) * share
+        self.low, self.high = terms.low[:, columns] - starts, terms.high[:, columns] - starts
+        self.before = np.einsum("aj,aj->a", slopes, points[:, columns] - starts)
+
+    def gain(self, multiplier: FloatArray) -> FloatArray:
+        """(A,) by how much the margin grows from the points to where the numbers are for a multiplier (A,)."""
+        away = multiplier[:, None] * self.rate
+        away += self.base
+        away -= np.minimum(np.maximum(away, -self.bound), self.bound)
+        np.maximum(away, self.low, out=away)
+        np.minimum(away, self.high, out=away)
+        found: FloatArray = np.einsum("aj,aj->a", self.slopes, away)
+        found -= self.before
+        return found
+
+
+class Levels:
+    """The levels where f_j - multiplier change_j is smallest, prepared for many multipliers.
+
+    In groups of categories with about equally many levels, so that few of the compared ones are padding.
+    """
+
+    def __init__(self, levels: FloatArray, changes: FloatArray, space: Space) -> None:
+        self.size, self.groups = levels.shape[:2], space.groups
+        self.parts: list[tuple[FloatArray, FloatArray]] = []
+        self.first: list[IntArray] = []
+        for members, longest in self.groups:
+            parts = (np.ascontiguousarray(part[:, members, :longest]) for part in (levels, changes))
+            own, other = parts
+            self.parts.append((own, other))
+            count = len(levels) * len(members)
+            self.first.append(longest * np.arange(count).reshape(len(levels), len(members)))
+
+    def at(self, multiplier: FloatArray) -> IntArray:
+        """(A, C) the levels for a multiplier (A,)."""
+        found = np.empty(self.size, dtype=np.int64)
+        for (members, _), (levels, changes) in zip(self.groups, self.parts, strict=True):
+            found[:, members] = (levels - multiplier[:, None, None] * changes).argmin(axis=2)
+        return found
+
+    def gain(self, multiplier: FloatArray) -> FloatArray:
+        """(A,) by how much the margin grows with them."""
+        found = np.zeros(self.size[0])
+        for first, (levels, changes) in zip(self.first, self.parts, strict=True):
+            chosen = (levels - multiplier[:, None, None] * changes).argmin(axis=2)
+            chosen += first
+            found += changes.ravel().take(chosen).sum(axis=1)
+        return found
+
+
 class LinearProblem:
     """The linearised problem at A points: terms, the f_j of the levels, the points, and the lead that lacks (A,)."""
 
@@ -111,8 +180,10 @@ class LinearProblem:
         linear: Linear,
         required: float,
     ) -> None:
-        self.terms, self.levels, self.space, self.points, self.linear = terms, levels, space, points, linear
+        self.terms, self.space, self.linear = terms, space, linear
         self.lacking = required - linear.margin
+        self.numbers = Numbers(terms, space.numbers, linear.slopes, points)
+        self.levels = Levels(levels, linear.changes, space)
         norm = (linear.slopes**2).sum(axis=1)
         if len(space.categories):
             norm += (np.where(np.isfinite(levels), np.abs(linear.changes), 0.0).max(axis=2) ** 2).sum(axis=1)
@@ -120,41 +191,43 @@ class LinearProblem:
 
     def solutions(self) -> list[FloatArray]:
         """(A, M) each: one solution without categories, else the ones with the levels on both sides of the multiplier."""
-        categories = len(self.space.categories)
-        if not categories:
-            return [self._written(self._bisected(MULTIPLIER_HALVINGS)[1], None)]
-        below, above = self._bisected(LEVEL_HALVINGS)
-        sides = [self._levels_at(above), self._levels_at(below)]
+        if not len(self.space.categories):
+            return [self._written(self._of_numbers(self.lacking), None)]
+        below, above = self._bisected(self.lacking, LEVEL_HALVINGS, self._gain)
+        sides = [self.levels.at(above), self.levels.at(below)]
         if (sides[0] == sides[1]).all():
             del sides[1]
         if not len(self.space.numbers):
             return [self._written(above, side) for side in sides]
-        return [self._written(self._bisected(MULTIPLIER_HALVINGS, side)[1], side) for side in sides]
+        return [self._written(self._of_numbers(self.lacking - self._switched(side)), side) for side in sides]
 
-    def _bisected(self, halvings: int, fixed: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """(A,) twice, the largest multiplier found not to be enough and the smallest found to be.
+    def _of_numbers(self, lacking: FloatArray) -> FloatArray:
+        """(A,) the smallest multiplier for which the numbers make up for what is ``lacking`` (A,).
 
-        fixed: (A, C) the levels, if only the numbers depend on the multiplier.
+        Between the breakpoints of its numbers, the gain is linear in the multiplier: the last step is an interpolation.
         """
+        below, above = self._bisected(lacking, MULTIPLIER_HALVINGS, self.numbers.gain)
+        least, most = self.numbers.gain(below), self.numbers.gain(above)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = (lacking - least) / (most - least)
+        between = below + np.where((share > 0) & (share < 1), share, 1.0) * (above - below)
+        found: FloatArray = np.where(self.numbers.gain(between) >= lacking - ROUNDING, between, above)
+        return found
+
+    def _bisected(
+        self, lacking: FloatArray, halvings: int, gain: Callable[[FloatArray], FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """(A,) twice, the largest multiplier found not to be enough and the smallest found to be."""
         below, above = (np.log(end) + self.unit for end in MULTIPLIERS)
-        lacking = self.lacking if fixed is None else self.lacking - self._switched(fixed)
         for _ in range(halvings):
             middle = (below + above) / 2
-            multiplier = np.exp(middle)
-            moved = self._numbers_at(multiplier) - self.points[:, self.space.numbers]
-            gain = (self.linear.slopes * moved).sum(axis=1)
-            if fixed is None and len(self.space.categories):
-                gain += self._switched(self._levels_at(multiplier))
-            enough = gain >= lacking
+            enough = gain(np.exp(middle)) >= lacking
             above, below = np.where(enough, middle, above), np.where(enough, below, middle)
         return np.exp(below), np.exp(above)
 
-    def _numbers_at(self, multiplier: FloatArray) -> FloatArray:
-        return self.terms.minimum(multiplier[:, None] * self.linear.slopes, self.space.numbers)
-
-    def _levels_at(self, multiplier: FloatArray) -> IntArray:
-        found: IntArray = (self.levels - multiplier[:, None, None] * self.linear.changes).argmin(axis=2)
-        return found
+    def _gain(self, multiplier: FloatArray) -> FloatArray:
+        """(A,) the change of the margin with numbers and categories where they are for a multiplier (A,)."""
+        return self.numbers.gain(multiplier) + self.levels.gain(multiplier)
 
     def _switched(self, levels: IntArray) -> FloatArray:
         """(A,) the change of the margin by switching the categories to the ``levels`` (A, C)."""
@@ -163,8 +236,9 @@ class LinearProblem:
         return found
 
     def _written(self, multiplier: FloatArray, levels: IntArray | None) -> FloatArray:
-        found = np.empty_like(self.points)
-        found[:, self.space.numbers] = self._numbers_at(multiplier)
+        numbers = self.space.numbers
+        found = np.empty_like(self.terms.starts)
+        found[:, numbers] = self.terms.minimum(multiplier[:, None] * self.linear.slopes, numbers)
         if levels is not None:
             found[:, self.space.categories] = self.space.places[self.space.each, levels]
         return found

@@ -37,8 +37,11 @@ from cfbench_tabular.explainers.refinement import Refinement
 from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
-STARTS = 12
+STARTS = 10
 """Training rows of the other class that the refinement starts from, the nearest."""
+
+NUMBERS, MOST_ROWS = 400_000, 8_000
+"""Numbers, and rows at most, that the refinement processes at once: narrow rows in larger parts than ``ROWS``."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,13 @@ def guided(
     limits = context.encoding.limits(factuals.vectors)
     low, high = space.limits(limits.low, limits.high)
     starts = space.points(factuals.vectors)
-    prototypes = known.nearest_means(starts, factuals.classes, options.neighbours)
     several = STARTS if options.refined else 0
     inside = (low, high) if len(context.encoding.restricted) else None
     enemies = known.nearest_rows(starts, factuals.classes, several, inside)
+    if options.neighbours == 1 and several and inside is None:
+        prototypes = enemies[:, 0]
+    else:
+        prototypes = known.nearest_means(starts, factuals.classes, options.neighbours)
     found_rows = no_counterfactuals(factuals)
     details = {name: np.full(len(factuals), np.nan) for name in ("cost", "to_prototype")}
     for part in in_parts(len(factuals)):
@@ -184,7 +190,8 @@ class Search:
 
     def _refine(self) -> None:
         """Descends on the objective from the best points, the factuals, prototypes and training rows."""
-        size = max(1, ROWS // STARTS)
+        starts = min(max(NUMBERS // self.space.width, ROWS), MOST_ROWS)
+        size = max(1, starts // STARTS)
         for first in range(0, len(self.starts), size):
             self._refine_part(np.arange(first, min(first + size, len(self.starts))))
 
@@ -263,6 +270,6 @@ class Search:
         """Stores the rows that ``flipped`` and improve on the best points so far."""
         turned = np.flatnonzero(flipped)
         settled = self.space.points(rows[turned])
-        merit = self.terms.of(turned).values(settled)
+        merit = self.terms.values(settled, turned)
         better = merit < self.merit[turned]
         self.best[turned[better]], self.merit[turned[better]] = settled[better], merit[better]

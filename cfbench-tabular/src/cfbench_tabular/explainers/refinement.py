@@ -24,16 +24,16 @@ from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.explainers.linear_problem import Linear, LinearProblem, Terms
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
-PHASES = ((2, 4), (3, 2))
+PHASES = ((1, 8), (1, 4), (2, 2))
 """Linearisations, and the starts of each factual that are retained afterwards."""
 
-HALVINGS, FEW_HALVINGS = 8, 4
+HALVINGS, FEW_HALVINGS = 6, 4
 """Steps of a bisection along a line: for the best points in the end, and for solutions."""
 
 REFINED_COLUMNS = 60
 """Coordinates that are refined in the end, of those that are farthest from where f is smallest."""
 
-EXCHANGED, EXCHANGES = 4, 4
+EXCHANGED, EXCHANGES = 3, 3
 """Best points of each factual that exchange moves, and how often at most."""
 
 WORTH = 0.01
@@ -128,7 +128,7 @@ class Refinement:
         vectors = self.settled(tried, of[which])
         turned = self.margins(vectors, of[which]) > self.required
         settled, before = self.space.points(vectors), self.merit[rows]
-        merit = np.where(turned, terms.of(which).values(settled), np.inf)
+        merit = np.where(turned, terms.values(settled, which), np.inf)
         chosen = leading(which, merit, 1)
         chosen = chosen[turned[chosen]]
         self._retain(settled[chosen], rows[which[chosen]])
@@ -164,7 +164,7 @@ class Refinement:
 
     def _retain(self, points: FloatArray, rows: IntArray) -> None:
         """Stores points of the other class where they are the best so far; each of ``rows`` is there once."""
-        merit = self.terms.of(rows).values(points)
+        merit = self.terms.values(points, rows)
         better = merit < self.merit[rows]
         self.best[rows[better]], self.merit[rows[better]] = points[better], merit[better]
 
