@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -228,6 +229,34 @@ def test_a_bad_module_is_one_clear_line(config: Config, message: str) -> None:
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_module_is_checked_in_evaluation_and_each_part_is_left_as_it_was(frozen: bool) -> None:
+    created = PyG(Config(factory=own("Regularised"), options={"frozen": frozen}))._created(graph_of(12).shape)
+    before = {name: value.clone() for name, value in created.wrapper.state_dict().items()}
+    assert created.check(graph_of(12)) == ""
+    assert created.module.training and created.module.dropout.training
+    assert created.module.norm.training is not frozen
+    after = created.wrapper.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)  # statistics too
+
+
+def test_functions_that_pytorch_geometric_replaces_count_as_nobodys_change() -> None:
+    """In a process of its own: what matters is that torch was noted before PyTorch Geometric was imported."""
+    program = """
+import torch
+from cfbench_core.isolation import protection
+protection.note_functions()
+old = torch.index_select
+import torch_geometric
+assert torch.index_select is not old, "nothing to test: PyTorch Geometric left torch as it was"
+assert protection.replaced_functions() == [], protection.replaced_functions()
+torch.index_select = lambda *values: None
+assert [str(place) for place in protection.replaced_functions()] == ["torch.index_select"]
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_weights_that_do_not_fit_are_one_clear_line() -> None:
     graph = graph_of(12)
     state = model_of(MODULES["light"], graph).state()
@@ -273,6 +302,12 @@ def test_weights_are_read_from_a_state_dict_and_nothing_in_it_is_executed(tmp_pa
     [
         None,
         Config(factory=own("TwoTables"), options={"width": 16}, epochs=60, learning_rate=0.05),
+        Config(factory=own("Regularised"), epochs=60, learning_rate=0.05),
+        Config(
+            factory="torch_geometric.nn.models:GCN",
+            options={"hidden_channels": 16, "num_layers": 2, "dropout": 0.2, "norm": "batch_norm"},
+            epochs=60,
+        ),
     ],
 )
 def test_it_fulfils_the_contract_of_the_suite(options: Config | None) -> None:

@@ -174,12 +174,24 @@ class GraphModule:
     def check(self, interactions: scipy.sparse.csr_matrix) -> str:
         """Whether unions and weights mean what they should, on the graph and on one with fewer edges.
 
+        The module computes as in evaluation: dropout draws anew in each call, and a normalisation by the statistics of
+        a batch sees all graphs of a union.
+
         Returns:
             Why explainers that follow gradients cannot use the module; empty if they can.
 
         Raises:
             UserError: if an embedding is not finite, or graphs of one union influence each other.
         """
+        training = [part for part in self.wrapper.modules() if part.training]
+        self.wrapper.eval()
+        try:
+            return self._check(interactions)
+        finally:
+            for part in training:  # each by itself: a module may keep parts of it in evaluation
+                part.training = True
+
+    def _check(self, interactions: scipy.sparse.csr_matrix) -> str:
         import torch
 
         users, items = (torch.from_numpy(part.astype(np.int64)) for part in interactions.nonzero())
