@@ -216,8 +216,6 @@ def test_the_product_of_the_embeddings_is_the_score() -> None:
         (Config(factory=own("Fails"), options=LIGHT), "fails on a graph of 21 nodes: KeyError"),
         (Config(factory=own("TwoTables"), options={"depth": 2}), "cannot be created"),
         (Config(factory=own("a_word"), options={"name": "x"}), "returned str, not a torch module"),
-        (Config(factory="torch_geometric.nn.models:Node2Vec"), "with one of GAT, GCN"),
-        (Config(factory="torch_geometric.nn:Sequential"), "with one of GAT, GCN"),
         (Config(factory="torch:load"), "must be code of your own"),
         (Config(factory=own("absent")), "has no 'absent'"),
         (Config(factory="torch.nn:Linear"), "must be code of your own"),
@@ -227,6 +225,45 @@ def test_a_bad_module_is_one_clear_line(config: Config, message: str) -> None:
     with pytest.raises(UserError, match=message) as raised:
         model_of(config, graph_of(12))
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"factory": "torch_geometric.nn.models:Node2Vec"}, "with one of GAT, GCN"),
+        (
+            {"factory": "torch_geometric.nn:Sequential"},
+            "is in an installed package; it must be code of your own",
+        ),
+        ({"factory": own("TwoTable")}, "has no 'TwoTable'. Did you mean 'TwoTables'?"),
+        (
+            {"options": {"hidden": 3}},
+            "'hidden' is no option of the default factory, which takes embedding_dim",
+        ),
+    ],
+)
+def test_what_is_known_without_importing_a_module_is_said_by_the_plan(
+    option: dict[str, object], said: str
+) -> None:
+    """In a process of its own, which must not have imported torch to say it."""
+    study = {
+        "suite": "recsys", "data": "debian-python", "recommenders": [{"name": "pyg", **option}],
+        "explainers": ["gradient-greedy"],
+    }  # fmt: skip
+    program = f"""
+import sys
+sys.path.append({str(Path(__file__).parent)!r})
+from cfbench_core.api import plan
+from cfbench_core.errors import UserError
+try:
+    plan({study!r})
+except UserError as error:
+    print(error)
+assert "torch" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
 
 
 @pytest.mark.parametrize("frozen", [False, True])
