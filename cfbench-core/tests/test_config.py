@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 import yaml
 
 from cfbench_core.config import (
     ConfiguredComponent,
+    Distinct,
     Document,
+    InputFile,
+    Range,
     create,
     decode_dataclass,
     decode_experiment,
@@ -106,6 +109,45 @@ def test_a_document_may_be_one_dataclass() -> None:
         UserError, match=r"^rules.yaml:2: rules\[0\].colum: unknown key. Did you mean 'column'"
     ):
         decode_dataclass(Document("rules:\n  - {colum: area, of: []}\n", "rules.yaml", Path()), Rules)
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Annotated unions and lists, one within the other."""
+
+    most: Annotated[tuple[int | None, ...], Range(minimum=1), Distinct()] = ()
+    sizes: Annotated[tuple[int, ...] | None, Range(minimum=1), Distinct()] = None
+    size: Annotated[int | Literal["grid"], Range(minimum=1)] = 1
+    share: Annotated[float | None, Range(above=0, maximum=1)] = None
+    pairs: Annotated[tuple[tuple[int, ...], ...], Range(maximum=5), Distinct()] = ()
+    file: Annotated[tuple[str | None, ...], InputFile()] = ()
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("most: [-5, null, 2]", "most[0]: must be a whole number >= 1, got '-5'"),
+        ("most: 0", "most: must be a whole number >= 1, got '0'"),
+        ("most: [2, null, 2]", "most[2]: '2' is given twice"),
+        ("sizes: [3, 0]", "sizes[1]: must be a whole number >= 1, got '0'"),
+        ("sizes: [3, 3]", "sizes[1]: '3' is given twice"),
+        ("size: 0", "size: must be whole number or one of grid >= 1, got '0'"),
+        ("share: 1.5", "share: must be a number > 0 and <= 1, got '1.5'"),
+        ("pairs: [[1, 2], [6]]", "pairs[1][0]: must be a whole number <= 5, got '6'"),
+        ("pairs: [[1, 2], [1, 2]]", "pairs[1]: a list is given twice"),
+        ("file: [gone.csv]", "file[0]: no such file: gone.csv"),
+    ],
+)
+def test_what_a_field_is_annotated_with_holds_for_the_members_of_its_type(text: str, wrong: str) -> None:
+    with pytest.raises(UserError) as caught:
+        decode_dataclass(Document(text, "b.yaml", Path()), Bounded)
+    assert caught.value.lines[0].startswith(f"b.yaml:1: {wrong}"), caught.value.lines
+
+
+def test_members_within_their_bounds_are_decoded() -> None:
+    text = "most: [5, null, 2]\nsizes: [1, 2]\nsize: grid\nshare: 1\npairs: [[1, 1], [2]]\nfile: [null]\n"
+    expected = Bounded((5, None, 2), (1, 2), "grid", 1.0, ((1, 1), (2,)), (None,))
+    assert decode_dataclass(Document(text, "b.yaml", Path()), Bounded) == expected
 
 
 @pytest.mark.parametrize(

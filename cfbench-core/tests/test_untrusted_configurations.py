@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -211,6 +212,33 @@ def test_only_the_users_own_code_and_classes_of_listed_libraries_can_be_named(
         ("", "must be 'package.module:name'"),
     ):
         assert problem in reference_problem(reference, allowed), reference
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("def model(): pass\n", ""),
+        ("class model: pass\n", ""),
+        ("from somewhere import thing as model\n", ""),
+        ("try:\n    model = 1\nexcept ImportError:\n    pass\n", ""),
+        ("def modell(): pass\n", "source_of_a_test has no 'model'. Did you mean 'modell'?"),
+        ("import somewhere.model\n", "has no 'model'"),
+        ("from somewhere import *\n", ""),
+        ("def __getattr__(name): return 1\n", ""),
+        ("globals()['mod' + 'el'] = 1\n", ""),
+        ("def broken(:\n", ""),
+    ],
+)
+def test_a_name_that_a_module_of_the_user_lacks_is_found_in_its_source(
+    tmp_path: Path, module_search_path: list[str], source: str, problem: str
+) -> None:
+    """It is never imported: no module that these import exists."""
+    (tmp_path / "source_of_a_test.py").write_text(source)
+    module_search_path.append(str(tmp_path))
+    importlib.invalidate_caches()
+    found = reference_problem("source_of_a_test:model", ())
+    assert found == "" if not problem else problem in found
+    assert "source_of_a_test" not in sys.modules
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,23 @@ class TwoTables(torch.nn.Module):
         return x + self.second(x, edge_index, edge_weight)
 
 
+class Regularised(torch.nn.Module):
+    """Dropout and a normalisation by the statistics of the batch: in training, graphs of a union influence each other."""
+
+    def __init__(self, num_nodes: int, width: int = 8, frozen: bool = False) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(num_nodes, width)
+        self.norm = torch.nn.BatchNorm1d(width)
+        self.dropout = torch.nn.Dropout(0.3)
+        self.layer = LGConv()
+        if frozen:
+            self.norm.eval()
+
+    def forward(self, edge_index: Any, edge_weight: Any) -> Any:
+        x = self.dropout(self.norm(self.table.weight))
+        return x + self.layer(x, edge_index, edge_weight)
+
+
 class WholeGraph(UnionLightGCN):
     """Normalises over all nodes of the union, which mixes its graphs."""
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from cfbench_core.api import plan
 from cfbench_core.errors import UserError
 from cfbench_core.testing import check_component
 from cfbench_explainers_gnn import pyg_masks
@@ -148,6 +149,15 @@ def test_attention_is_that_of_the_layer(graph_world: MakeWorld) -> None:
     np.testing.assert_allclose(_attention(block), expected, rtol=1e-6)
     edits = answered(Config(algorithm="attention"), targets, context)
     assert len(edits) == 3
+
+
+def test_the_plan_leaves_attention_out_where_there_is_no_module() -> None:
+    study = {
+        "suite": "recsys", "data": "debian-python", "recommenders": ["lightgcn", "pyg"],
+        "explainers": [{"name": "pyg", "algorithm": "attention"}], "protocol": {"level": "item", "format": "explicit"},
+    }  # fmt: skip
+    skipped = {cell.id.split("/")[1]: cell.skipped for cell in plan(study).cells}
+    assert skipped == {"lightgcn": "needs access module, which lightgcn does not offer", "pyg": ""}
 
 
 def test_attention_without_layers_that_have_it_is_one_clear_line(graph_world: MakeWorld) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -215,8 +216,6 @@ def test_the_product_of_the_embeddings_is_the_score() -> None:
         (Config(factory=own("Fails"), options=LIGHT), "fails on a graph of 21 nodes: KeyError"),
         (Config(factory=own("TwoTables"), options={"depth": 2}), "cannot be created"),
         (Config(factory=own("a_word"), options={"name": "x"}), "returned str, not a torch module"),
-        (Config(factory="torch_geometric.nn.models:Node2Vec"), "with one of GAT, GCN"),
-        (Config(factory="torch_geometric.nn:Sequential"), "with one of GAT, GCN"),
         (Config(factory="torch:load"), "must be code of your own"),
         (Config(factory=own("absent")), "has no 'absent'"),
         (Config(factory="torch.nn:Linear"), "must be code of your own"),
@@ -226,6 +225,73 @@ def test_a_bad_module_is_one_clear_line(config: Config, message: str) -> None:
     with pytest.raises(UserError, match=message) as raised:
         model_of(config, graph_of(12))
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"factory": "torch_geometric.nn.models:Node2Vec"}, "with one of GAT, GCN"),
+        (
+            {"factory": "torch_geometric.nn:Sequential"},
+            "is in an installed package; it must be code of your own",
+        ),
+        ({"factory": own("TwoTable")}, "has no 'TwoTable'. Did you mean 'TwoTables'?"),
+        (
+            {"options": {"hidden": 3}},
+            "'hidden' is no option of the default factory, which takes embedding_dim",
+        ),
+    ],
+)
+def test_what_is_known_without_importing_a_module_is_said_by_the_plan(
+    option: dict[str, object], said: str
+) -> None:
+    """In a process of its own, which must not have imported torch to say it."""
+    study = {
+        "suite": "recsys", "data": "debian-python", "recommenders": [{"name": "pyg", **option}],
+        "explainers": ["gradient-greedy"],
+    }  # fmt: skip
+    program = f"""
+import sys
+sys.path.append({str(Path(__file__).parent)!r})
+from cfbench_core.api import plan
+from cfbench_core.errors import UserError
+try:
+    plan({study!r})
+except UserError as error:
+    print(error)
+assert "torch" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_module_is_checked_in_evaluation_and_each_part_is_left_as_it_was(frozen: bool) -> None:
+    created = PyG(Config(factory=own("Regularised"), options={"frozen": frozen}))._created(graph_of(12).shape)
+    before = {name: value.clone() for name, value in created.wrapper.state_dict().items()}
+    assert created.check(graph_of(12)) == ""
+    assert created.module.training and created.module.dropout.training
+    assert created.module.norm.training is not frozen
+    after = created.wrapper.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)  # statistics too
+
+
+def test_functions_that_pytorch_geometric_replaces_count_as_nobodys_change() -> None:
+    """In a process of its own: what matters is that torch was noted before PyTorch Geometric was imported."""
+    program = """
+import torch
+from cfbench_core.isolation import protection
+protection.note_functions()
+old = torch.index_select
+import torch_geometric
+assert torch.index_select is not old, "nothing to test: PyTorch Geometric left torch as it was"
+assert protection.replaced_functions() == [], protection.replaced_functions()
+torch.index_select = lambda *values: None
+assert [str(place) for place in protection.replaced_functions()] == ["torch.index_select"]
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_weights_that_do_not_fit_are_one_clear_line() -> None:
@@ -273,6 +339,12 @@ def test_weights_are_read_from_a_state_dict_and_nothing_in_it_is_executed(tmp_pa
     [
         None,
         Config(factory=own("TwoTables"), options={"width": 16}, epochs=60, learning_rate=0.05),
+        Config(factory=own("Regularised"), epochs=60, learning_rate=0.05),
+        Config(
+            factory="torch_geometric.nn.models:GCN",
+            options={"hidden_channels": 16, "num_layers": 2, "dropout": 0.2, "norm": "batch_norm"},
+            epochs=60,
+        ),
     ],
 )
 def test_it_fulfils_the_contract_of_the_suite(options: Config | None) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from cfbench_core.errors import UserError
-from cfbench_recsys.answer_limits import check_limits, in_scope
+from cfbench_recsys.answer_limits import check_edges, check_limits, in_scope
 from cfbench_recsys.edits import ADD, REMOVE, Edits
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.scopes import edges_in_scope
@@ -99,3 +99,30 @@ def test_answers_beyond_the_budget_become_none_where_an_explainer_wants_that() -
     assert replace(targets, max_edits=1).within_budget(edits).counts().tolist() == [0]
     assert replace(targets, max_edits=2).within_budget(edits).counts().tolist() == [2]
     assert targets.within_budget(edits).counts().tolist() == [2]
+
+
+@settings(max_examples=80, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_edges_pass_exactly_when_each_is_named_once_and_as_the_graph_has_it(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    dense = (draw.random((4, 5)) < 0.5).astype(float)
+    names = np.array(list("abcd"), dtype=object), np.array(list("vwxyz"), dtype=object)
+    graph = sparse.csr_matrix(dense)
+    interactions = Interactions("drawn", graph, *names, names[1])
+    targets = Targets.of(graph, np.array([0, 1]), np.array([[0], [1]]), 1, "item", "full", True)
+    count = int(draw.integers(0, 5))
+    rows = np.sort(draw.integers(0, 2, count))
+    users, items = draw.integers(0, 4, count), draw.integers(0, 5, count)
+    ops = np.where(draw.random(count) < 0.9, np.where(dense[users, items] > 0, REMOVE, ADD), REMOVE)
+    edges = list(zip(rows.tolist(), users.tolist(), items.tolist(), strict=True))
+    right = len(set(edges)) == count and all(
+        (dense[user, item] > 0) == (op == REMOVE)
+        for (_, user, item), op in zip(edges, ops.tolist(), strict=True)
+    )
+    edits = Edits(targets.users, rows, users, items, ops.astype(np.int8))
+    units = pd.Series(["a/v", "b/w"])
+    if right:
+        check_edges(edits, targets, graph, units, interactions)
+    else:
+        with pytest.raises(UserError, match=r"unit '(a/v|b/w)' (names|adds|removes) an interaction "):
+            check_edges(edits, targets, graph, units, interactions)

@@ -49,6 +49,12 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Run:
         return run(study(), out=folder / "run")
 
 
+@pytest.mark.parametrize("wrong", [0, -1, [-5, None, 2]])
+def test_an_answer_may_be_limited_to_one_edit_or_more(wrong: Any) -> None:
+    with pytest.raises(UserError, match=r"protocol.max_edits(\[0\])?: must be a whole number >= 1, got"):
+        plan(study(protocol={"k": [3], "users": 20, "max_edits": wrong}))
+
+
 def test_capabilities_follow_from_the_methods_of_a_class() -> None:
     cells = {cell.id: cell for cell in plan(study()).cells}
     assert len(cells) == 12  # 3 explainers, item and list, implicit and explicit

@@ -8,6 +8,7 @@ import pytest
 
 import cfbench_tabular
 from cfbench_core.registry import installed
+from cfbench_core.reproduction_levels import level_of
 from cfbench_core.specs import resolve
 from cfbench_core.testing import checks_for, verify
 from cfbench_tabular.datasets.csv import Config as CsvConfig
@@ -83,3 +84,10 @@ def test_conformance(component, check, tmp_path):
         (tmp_path / "mine.csv").write_text("x,colour,y\n1,red,a\n2,blue,b\n3,red,a\n4,red,b\n" * 3)
         options = CsvConfig(file=str(tmp_path / "mine.csv"))
     verify(check, component, options=options)
+
+
+def test_every_explainer_of_a_paper_states_how_far_it_is_that_of_the_paper() -> None:
+    found = installed().components()
+    own = [c.spec for c in found if c.distribution == "cfbench-tabular" and c.spec.kind == "explainer"]
+    assert any(spec.papers for spec in own)
+    assert [spec.id for spec in own if spec.papers and level_of(spec) is None] == []

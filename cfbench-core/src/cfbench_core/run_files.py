@@ -131,7 +131,8 @@ class RunFiles:
         """Some columns of a table, of these cells and metrics only, in the order of the file and at most ``AT_ONCE`` rows
         at a time.
 
-        Nothing where there is no such table. A table of a large run does not fit into memory.
+        Nothing where there is no such table, and without the columns that it lacks: the scores of a run in which all
+        models failed name no units. A table of a large run does not fit into memory.
         """
         import pyarrow as pa
         from pyarrow import compute, parquet
@@ -154,7 +155,7 @@ class RunFiles:
                         names = names.cast(batch.column(column).type)
                         batch = batch.filter(compute.is_in(batch.column(column), names))
                     if batch.num_rows:
-                        yield batch.select(list(columns)).to_pandas()
+                        yield batch.select([c for c in columns if c in batch.schema.names]).to_pandas()
         except (OSError, ValueError, pa.ArrowException) as error:
             raise unreadable(path, error) from None
 

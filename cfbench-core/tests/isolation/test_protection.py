@@ -52,3 +52,31 @@ def test_a_library_may_replace_its_own_functions(tmp_path: Path, monkeypatch: py
     functions.restore()
     assert library.draw() == 1
     del sys.modules["lazy_library"]
+
+
+def test_a_library_that_is_known_to_may_replace_functions_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in (
+        ("patched", "def draw(): return 1\n"),
+        ("known", "import patched\ndef draw(): return 2\npatched.draw = draw\n"),
+        ("unknown", "import patched\ndef draw(): return 3\npatched.draw = draw\n"),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("cfbench_core.isolation.functions.MODULES", ("patched",))
+    monkeypatch.setattr("cfbench_core.isolation.functions.PATCHED_BY", {"patched": ("known",)})
+    library = importlib.import_module("patched")
+    functions = Functions()
+    functions.note()
+
+    importlib.import_module("known")
+    assert functions.replaced() == [] and library.draw() == 2
+    functions.restore()
+    assert library.draw() == 2
+
+    importlib.import_module("unknown")
+    assert [str(place) for place in functions.replaced()] == ["patched.draw"]
+    for name in ("patched", "known", "unknown"):
+        del sys.modules[name]

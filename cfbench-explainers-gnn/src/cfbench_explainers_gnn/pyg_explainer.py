@@ -26,6 +26,7 @@ for the others; then one query for each prefix.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -33,7 +34,7 @@ import numpy as np
 
 from cfbench_core.config import Help, Range, Search
 from cfbench_core.errors import UserError
-from cfbench_core.specs import ComponentSpec
+from cfbench_core.specs import Capabilities, ComponentSpec
 from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks
 from cfbench_explainers_gnn.descent import try_prefixes
@@ -82,6 +83,11 @@ class Config(SearchConfig):
         Literal["IntegratedGradients", "Saliency"], Help("captum: the method of attribution")
     ] = "IntegratedGradients"
     training_users: Annotated[int, Range(minimum=1), Help("pgexplainer: users to train on, at most")] = 32
+
+    @property
+    def needs(self) -> Mapping[str, Capabilities]:
+        """Attention is that of the layers of a module; only the recommender ``pyg`` has one."""
+        return {"recommender": {"access": frozenset({"module"})}} if self.algorithm == "attention" else {}
 
 
 class PyGExplainer:

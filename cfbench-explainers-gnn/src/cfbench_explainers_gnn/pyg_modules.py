@@ -49,12 +49,6 @@ def created_module(
     """
     import torch
 
-    module, _, name = reference.partition(":")
-    if module.partition(".")[0] == "torch_geometric" and (module != LIBRARY or name not in LIBRARY_CLASSES):
-        raise UserError(
-            f"pyg: {reference!r}: of PyTorch Geometric, factory takes {LIBRARY}:NAME with one of "
-            f"{', '.join(LIBRARY_CLASSES)}; write a module of your own for others"
-        )
     factory = default or named_object(reference, "pyg", (LIBRARY,))
     known = {"num_nodes": users + items, "num_users": users, "num_items": items, "in_channels": features}
     try:
@@ -69,6 +63,17 @@ def created_module(
     if not isinstance(made, torch.nn.Module):
         raise UserError(f"pyg: {reference} returned {type(made).__name__}, not a torch module")
     return made
+
+
+def library_problem(reference: str) -> str:
+    """Why a class of PyTorch Geometric cannot be the factory; empty if it can, and for other code. Imports nothing."""
+    module, _, name = reference.partition(":")
+    if module.partition(".")[0] != "torch_geometric" or (module == LIBRARY and name in LIBRARY_CLASSES):
+        return ""
+    return (
+        f"{reference!r}: of PyTorch Geometric, factory takes {LIBRARY}:NAME with one of "
+        f"{', '.join(LIBRARY_CLASSES)}; write a module of your own for others"
+    )
 
 
 def given_text(options: Mapping[str, Any]) -> str:
@@ -174,12 +179,24 @@ class GraphModule:
     def check(self, interactions: scipy.sparse.csr_matrix) -> str:
         """Whether unions and weights mean what they should, on the graph and on one with fewer edges.
 
+        The module computes as in evaluation: dropout draws anew in each call, and a normalisation by the statistics of
+        a batch sees all graphs of a union.
+
         Returns:
             Why explainers that follow gradients cannot use the module; empty if they can.
 
         Raises:
             UserError: if an embedding is not finite, or graphs of one union influence each other.
         """
+        training = [part for part in self.wrapper.modules() if part.training]
+        self.wrapper.eval()
+        try:
+            return self._check(interactions)
+        finally:
+            for part in training:  # each by itself: a module may keep parts of it in evaluation
+                part.training = True
+
+    def _check(self, interactions: scipy.sparse.csr_matrix) -> str:
         import torch
 
         users, items = (torch.from_numpy(part.astype(np.int64)) for part in interactions.nonzero())

@@ -29,6 +29,7 @@ binary cross-entropy has the link ``sigmoid``.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,6 +47,7 @@ from cfbench_explainers_gnn.pyg_modules import (
     NUMBERS_AT_ONCE,
     GraphModule,
     created_module,
+    library_problem,
 )
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import Edits, FloatArray
@@ -67,7 +69,7 @@ SPEC = ComponentSpec(
     provides={
         "scope": {"user-only", "indirect", "k-hop", "full"},
         "checkpoints": {"yes"},
-        "access": {"scores", "gradients", "embeddings"},
+        "access": {"scores", "gradients", "embeddings", "module"},
     },
     papers=("fey2019pyg",),
 )
@@ -104,6 +106,17 @@ class Config:
     eval_every: Annotated[
         int, Range(minimum=1), Help("epochs between two evaluations on the validation data")
     ] = 2
+
+    def __post_init__(self) -> None:
+        """What is wrong without a look into code of the user's own: that is not imported before it is needed."""
+        if problem := library_problem(self.factory):
+            raise ValueError(f"factory: {problem}")
+        known = [name for name in inspect.signature(light_gcn).parameters if name != "num_nodes"]
+        unknown = [name for name in self.options if name not in known] if self.factory == DEFAULT else []
+        if unknown:
+            raise ValueError(
+                f"options: {unknown[0]!r} is no option of the default factory, which takes {' and '.join(known)}"
+            )
 
 
 def light_gcn(num_nodes: int, embedding_dim: int = 64, num_layers: int = 3) -> Any:

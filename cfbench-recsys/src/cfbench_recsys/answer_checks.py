@@ -6,7 +6,7 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.errors import UserError
-from cfbench_recsys.edits import ADD, Edits, FloatArray
+from cfbench_recsys.edits import ADD, REMOVE, Edits, FloatArray
 from cfbench_recsys.targets import Targets
 
 
@@ -31,6 +31,7 @@ def check_edits(edits: Edits, targets: Targets, graph: scipy.sparse.csr_matrix, 
     """
     if not isinstance(edits, Edits):
         raise UserError(f"{label}: counterfactuals must return Edits, not {type(edits).__name__}")
+    _check_arrays(edits, label)
     if not np.array_equal(edits.users, targets.users):
         raise UserError(f"{label}: counterfactuals must give one edit for each target, for its user")
     if not targets.additions and (edits.ops == ADD).any():
@@ -45,3 +46,18 @@ def check_edits(edits: Edits, targets: Targets, graph: scipy.sparse.csr_matrix, 
         outside = ids[(ids < 0) | (ids >= size)]
         if len(outside):
             raise UserError(f"{label}: it edits {name} {outside[0]}, but {name}s go from 0 to {size - 1}")
+
+
+def _check_arrays(edits: Edits, label: str) -> None:
+    """That they are whole numbers, as many of each as there are edges."""
+    for name in ("users", "rows", "edge_users", "edge_items", "ops"):
+        array = getattr(edits, name)
+        what = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
+            raise UserError(f"{label}: {name} of its edits must be an array of whole numbers, not {what}")
+        if array.ndim != 1 or (name != "users" and len(array) != len(edits.rows)):
+            raise UserError(
+                f"{label}: {name} of its edits must have one number for each edge, has {array.shape}"
+            )
+    if not np.isin(edits.ops, (REMOVE, ADD)).all():
+        raise UserError(f"{label}: ops of its edits must be {REMOVE} (remove) or {ADD} (add)")

@@ -1,7 +1,8 @@
-"""The limits that the protocol sets for explicit answers: edges in scope, and no more edits than its budget.
+"""The limits of explicit answers: edges in scope, each once, as they are in the graph, and no more than the budget.
 
-All answers are checked before they are scored, whoever made them. A check of an edge looks at the neighbours of its
-ends and of the unit, not at the whole graph.
+All answers are checked before they are scored, whoever made them. What verification and pruning take away from an answer
+is checked where that is done, so an explainer cannot hide an edge outside its scope in an answer that fails. A check of an
+edge looks at the neighbours of its ends and of the unit, not at the whole graph.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import pandas as pd
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.errors import UserError
-from cfbench_recsys.edits import BoolArray, Edits, IntArray
+from cfbench_recsys.edits import ADD, REMOVE, BoolArray, Edits, IntArray
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.targets import Targets
 
@@ -40,6 +41,23 @@ def check_limits(
             f"explanations: unit {units.iloc[edits.rows[edge]]!r} has {size} edits, {_named(edits, edge, interactions)} "
             f"is one too many: 'protocol.max_edits' is {targets.max_edits}"
         )
+    check_edges(edits, targets, graph, units, interactions)
+
+
+def check_edges(
+    edits: Edits,
+    targets: Targets,
+    graph: scipy.sparse.csr_matrix,
+    units: pd.Series,
+    interactions: Interactions,
+) -> None:
+    """That B edits name each edge once, within scope; remove only what is there, and add only what is not.
+
+    The arguments are those of :func:`check_limits`.
+
+    Raises:
+        UserError: if not; it names the unit and the edit.
+    """
     outside = np.flatnonzero(~in_scope(edits, targets, graph))
     if len(outside):
         edge = outside[0]
@@ -47,6 +65,27 @@ def check_limits(
             f"explanations: unit {units.iloc[edits.rows[edge]]!r} edits {_named(edits, edge, interactions)}, outside its "
             f"scope {targets.scope_label}"
         )
+    twice = _repeated(edits, graph.shape)
+    exists = np.zeros(len(edits.rows), dtype=bool)
+    if len(exists):
+        exists = np.asarray(graph[edits.edge_users, edits.edge_items]).ravel() > 0
+    for wrong, what in (
+        (twice, "names an interaction twice"),
+        (exists & (edits.ops == ADD), "adds an interaction that exists"),
+        (~exists & (edits.ops == REMOVE), "removes an interaction that is not there"),
+    ):
+        if wrong.any():
+            edge = int(wrong.argmax())
+            unit = units.iloc[edits.rows[edge]]
+            raise UserError(f"explanations: unit {unit!r} {what}: {_named(edits, edge, interactions)}")
+
+
+def _repeated(edits: Edits, shape: tuple[int, int]) -> BoolArray:
+    """(E,) which edges stand in the same edit before."""
+    keys = (edits.rows.astype(np.int64) * shape[0] + edits.edge_users) * shape[1] + edits.edge_items
+    repeated = np.ones(len(keys), dtype=bool)
+    repeated[np.unique(keys, return_index=True)[1]] = False
+    return repeated
 
 
 def _named(edits: Edits, edge: int, interactions: Interactions) -> str:

@@ -97,20 +97,6 @@ def read_edits(
         targets.users, edges.rows[order], edges.users[order], edges.items[order], ops.to_numpy(np.int8)[order]
     )
     check_limits(edits, targets, graph, units, interactions)
-    exists = (
-        np.asarray(graph[edits.edge_users, edits.edge_items]).ravel() > 0 if len(order) else np.empty(0, bool)
-    )
-    wrong_way = np.flatnonzero(exists != (edits.ops == REMOVE))
-    if len(wrong_way):
-        first = wrong_way[0]
-        what = (
-            "adds an interaction that exists" if exists[first] else "removes an interaction that is not there"
-        )
-        user, item = (
-            interactions.user_ids[edits.edge_users[first]],
-            interactions.item_ids[edits.edge_items[first]],
-        )
-        raise UserError(f"explanations: unit {units.iloc[edits.rows[first]]!r} {what}: ({user}, {item})")
     return edits
 
 

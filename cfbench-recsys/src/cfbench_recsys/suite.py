@@ -45,7 +45,7 @@ SPEC = ComponentSpec(
             "level": ("item", "list"),
             "scope": ("user-vector", "user-only", "indirect", "k-hop", "full"),
             "edit": ("remove", "add"),
-            "access": ("scores", "weights", "gradients", "embeddings", "training", "attention"),
+            "access": ("scores", "weights", "gradients", "embeddings", "training", "attention", "module"),
             "checkpoints": ("yes",),
             "pretraining": ("yes",),
         },

@@ -99,6 +99,84 @@ def test_an_unknown_model_is_described(tmp_path: Path) -> None:
     assert "no known model; it holds arrays: tower (2, 3). Known: the two-tower MF of LXR" in said
 
 
+def implicit_als(path: Path, **changes: object) -> Path:
+    arrays = {
+        "user_factors": np.zeros((9, 2)),
+        "item_factors": np.zeros((4, 2)),
+        "alpha": 3.0,
+        "regularization": 0.5,
+    }
+    np.savez(path, **{**arrays, **changes})  # type: ignore[arg-type]
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"item_factors": np.full((4, 2), "one")}, "item_factors must be numbers, has the type <U3"),
+        (
+            {"item_factors": np.zeros((4, 2), complex)},
+            "item_factors must be numbers, has the type complex128",
+        ),
+        ({"item_factors": np.full((4, 2), None)}, "holds objects of Python, which cannot be read"),
+        ({"items": np.array(4)}, "items must be a list of identifiers, words or whole numbers"),
+        ({"items": np.zeros((4, 2), int)}, "items must be a list of identifiers, words or whole numbers"),
+        ({"items": np.zeros(4)}, "items must be a list of identifiers, words or whole numbers"),
+        ({"alpha": -1.0}, "as als: confidence: must be a number >= 1, got '-1.0'"),
+        ({"alpha": np.nan}, "as als: confidence: must be a number >= 1, got"),
+        ({"regularization": -0.5}, "as als: regularization: must be a number > 0, got '-0.5'"),
+        ({"regularization": "much"}, "is missing or no number"),
+    ],
+)
+def test_arrays_and_options_that_no_recommender_takes_are_one_clear_line(
+    tmp_path: Path, changes: dict[str, object], said: str
+) -> None:
+    line = refusal(implicit_als(tmp_path / "als.npz", **changes))
+    assert said in line and "allow_pickle" not in line
+
+
+@pytest.mark.parametrize("kept", [10, 100, 300, 400])
+def test_damaged_files_of_numpy_are_refused_without_advice_to_execute_them(tmp_path: Path, kept: int) -> None:
+    whole = implicit_als(tmp_path / "als.npz").read_bytes()
+    for content in (whole[:kept], whole[:kept] + bytes(40) + whole[kept + 40 :]):
+        (tmp_path / "als.npz").write_bytes(content)
+        line = refusal(tmp_path / "als.npz")
+        assert line.startswith(f"{tmp_path / 'als.npz'}: ") and "pickle" not in line
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"items": 4}, "items must be a list of identifiers"),
+        ({"users": "abc"}, "users must be a list of identifiers"),
+        ({"items": [["tea"]]}, "items must be a list of identifiers"),
+        ({"state_dict": {"item_embeddings": torch.zeros(4, 2).to_sparse()}}, "is no dense tensor of numbers"),
+        ({"state_dict": {"item_embeddings": torch.zeros(4, 2, dtype=torch.cfloat)}}, "must be numbers"),
+    ],
+)
+def test_a_file_of_torch_with_anything_else_in_place_of_a_list_is_refused(
+    tmp_path: Path, changes: dict[str, object], said: str
+) -> None:
+    holds = {
+        "library": "lenskit", "model": "ImplicitMF", "options": {"weight": 1.0, "regularization": 1.0},
+        "state_dict": {"item_embeddings": torch.zeros(4, 2)},
+    }  # fmt: skip
+    torch.save({**holds, **changes}, tmp_path / "mf.pt")
+    assert said in refusal(tmp_path / "mf.pt")
+
+
+def test_identifiers_may_be_a_tensor_and_weights_of_16_bits(tmp_path: Path) -> None:
+    data = from_pairs("numbered", np.array(["1", "2", "3", "1"]), np.array(["10", "11", "12", "13"]))
+    embeddings = torch.arange(8.0).reshape(4, 2)
+    holds = {
+        "library": "lenskit", "model": "ImplicitMF", "options": {"weight": 1.0, "regularization": 1.0},
+        "items": torch.tensor([13, 12, 11, 10]), "state_dict": {"item_embeddings": embeddings.bfloat16()},
+    }  # fmt: skip
+    torch.save(holds, tmp_path / "mf.pt")
+    convert(tmp_path / "mf.pt", data, tmp_path / "w.safetensors")
+    assert np.array_equal(load_file(tmp_path / "w.safetensors")["item.factors"], embeddings.numpy()[::-1])
+
+
 class Program:
     """What a file of somebody else's may hold: something that runs a program when it is unpickled."""
 

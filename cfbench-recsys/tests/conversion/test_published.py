@@ -68,10 +68,21 @@ def test_the_published_weights_are_the_reference(server: Path, tmp_path: Path) -
     checkpoint(server)
     done = converted(tmp_path / "w.safetensors")
     assert done.exit_code == 0, done.output
-    assert "the two-tower MF of LXR" in done.output
+    assert "the two-tower MF of LXR" in done.output and "not verified" not in done.output
     expected, found = load_file(WEIGHTS), load_file(tmp_path / "w.safetensors")
     assert expected.keys() == found.keys()
     assert all(np.array_equal(found[name], array) for name, array in expected.items())
+
+
+def test_weights_without_a_known_checksum_are_said_not_to_be_verified(
+    server: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint(server, change=0.5)
+    unknown = dataclasses.replace(published.PUBLISHED[NAME], weights_sha256=None)
+    monkeypatch.setattr(published, "PUBLISHED", {NAME: unknown})
+    done = converted(tmp_path / "w.safetensors")
+    assert done.exit_code == 0, done.output
+    assert "remark: not verified: no checksum of these weights is known" in done.output
 
 
 def test_other_weights_are_refused_and_an_earlier_file_stays(server: Path, tmp_path: Path) -> None:

@@ -81,6 +81,13 @@ class Confused:
                 return replace(edits, edge_users=np.zeros_like(edits.edge_users))
             case "everything":
                 return Edits.removals(targets.users, targets.history, ~targets.padding)
+            case "twice":
+                edges = (edits.rows, edits.edge_users, edits.edge_items, edits.ops)
+                return Edits(edits.users, *(np.repeat(array, 2) for array in edges))
+            case "float":
+                return replace(edits, edge_items=edits.edge_items.astype(float))
+            case "operation":
+                return replace(edits, ops=np.full_like(edits.ops, 7))
             case "absent":
                 # an item that the user has not: the first of the list that is explained
                 return replace(edits, edge_items=targets.items[:, 0])

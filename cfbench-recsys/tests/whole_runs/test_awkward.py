@@ -211,7 +211,11 @@ def test_explainers_that_never_return_are_ended(shop: Path, tmp_path: Path) -> N
     assert set(done.scores[done.scores["explainer"] == "misbehaves"]["status"]) == {"timeout"}
 
 
-def test_invalid_counterfactuals_fail_with_a_reason(shop: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("settings", [{"verify": False}, {"verify": True}, {"verify": False, "prune": True}])
+def test_invalid_counterfactuals_fail_with_a_reason(
+    shop: Path, tmp_path: Path, settings: dict[str, bool]
+) -> None:
+    """Also where verification would have dropped the answer, or pruning the edit that is not allowed."""
     said = {
         "importances": "counterfactuals must return Edits, not ndarray",
         "fewer": "counterfactuals must give one edit for each target, for its user",
@@ -220,6 +224,9 @@ def test_invalid_counterfactuals_fail_with_a_reason(shop: Path, tmp_path: Path) 
         "beyond": "it edits item 1",
         "foreign": " edits (all, ",
         "absent": "removes an interaction that is not there: (",
+        "twice": " twice",
+        "float": "edge_items of its edits must be an array of whole numbers, not float64",
+        "operation": "ops of its edits must be -1 (remove) or 1 (add)",
     }
     bad = [{"import": "bad_lab:Confused", "label": how, "how": how} for how in [*said, "well"]]
     protocol = {
@@ -227,7 +234,7 @@ def test_invalid_counterfactuals_fail_with_a_reason(shop: Path, tmp_path: Path) 
         "level": ["item"],
         "format": ["explicit"],
         "users": 100,
-        "postprocess": {"verify": False},
+        "postprocess": settings,
     }
     done = run(study(shop, explainers=bad, protocol=protocol, chunk=100), out=tmp_path / "run")
     cells = by_explainer(done)

@@ -12,6 +12,7 @@ So a configuration without files of its own calls no function of an installed li
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import sys
@@ -89,7 +90,7 @@ def reference_problem(reference: str, libraries: Sequence[str]) -> str:
         return ""
     where = origin(module)
     if where == "own":
-        return ""
+        return _absent_name(module, name)
     if where == "missing":
         return (
             f"no module {module.partition('.')[0]!r} in the folder of the configuration or on the module path"
@@ -97,6 +98,44 @@ def reference_problem(reference: str, libraries: Sequence[str]) -> str:
     others = f", or a class of {', '.join(libraries)}" if libraries else ""
     part = "Python's standard library" if where == "standard library" else "an installed package"
     return f"{reference!r} is in {part}; it must be code of your own{others}"
+
+
+def _absent_name(module: str, name: str) -> str:
+    """That a module of the user's own has no such name, as far as its source says so; empty otherwise. Imports nothing."""
+    names = _names_of_loaded(module) or _names_in_source(module)
+    if not names or name in names:
+        return ""
+    return f"{module} has no {name!r}.{did_you_mean(name, names)}"
+
+
+def _names_of_loaded(module: str) -> frozenset[str]:
+    found = sys.modules.get(module)
+    return frozenset() if found is None or hasattr(found, "__getattr__") else frozenset(vars(found))
+
+
+def _names_in_source(module: str) -> frozenset[str]:
+    """All names that a file binds anywhere; none where only running it can tell, or the module is part of a package."""
+    if "." in module:
+        return frozenset()  # to find it, its package would be imported
+    try:
+        spec = importlib.util.find_spec(module)
+        if spec is None or not spec.has_location or not str(spec.origin).endswith(".py"):
+            return frozenset()
+        source = Path(str(spec.origin)).read_text(encoding="utf-8")
+        tree = ast.parse(source)
+    except (ImportError, OSError, ValueError, SyntaxError, RecursionError):
+        return frozenset()  # whoever imports it says what is wrong
+    if any(word in source for word in ("import *", "__getattr__", "globals(", "exec(", "setattr(")):
+        return frozenset()
+    bound = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            bound.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound.add(node.id)
+        elif isinstance(node, ast.alias):
+            bound.add(node.asname or node.name.partition(".")[0])
+    return frozenset(bound)
 
 
 def checked_reference(reference: str, libraries: Sequence[str], what: str) -> None:

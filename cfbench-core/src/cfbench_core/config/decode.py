@@ -9,6 +9,7 @@ import re
 import types
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import yaml
@@ -214,8 +215,12 @@ class _Decoder:
             )
             return self.wrong(node, path, one_line(reason))
 
-    def value(self, node: yaml.Node, hint: Any, path: str) -> Any:
-        inner, notes = unwrap(hint)
+    def value(
+        self, node: yaml.Node, hint: Any, path: str, outer: Mapping[type, Any] = MappingProxyType({})
+    ) -> Any:
+        """A node as a value of type ``hint``; ``outer``: annotations of the union or list that it is a member of."""
+        inner, own = unwrap(hint)
+        notes = {**outer, **own}
         origin = get_origin(inner)
         if OfKind in notes:
             members = get_args(inner) if origin in (Union, types.UnionType) else (inner,)
@@ -306,30 +311,26 @@ class _Decoder:
         members = [option for option in options if option is not types.NoneType]
         before = len(self.errors)
         for member in members:
-            found = self.annotated(node, member, notes, path)
+            found = self.value(node, member, path, notes)
             if found is not WRONG:
                 del self.errors[before:]
                 return found
         if len(members) == 1:
             return WRONG
         del self.errors[before:]
-        return self.wrong(node, path, f"must be {type_name(hint)}, got {shown(node)}")
-
-    def annotated(self, node: yaml.Node, member: Any, notes: Mapping[type, Any], path: str) -> Any:
-        """Decodes one member of a union under the union's annotations."""
-        if member in (int, float, str, bool):
-            return self.scalar(node, member, notes, path)
-        return self.value(node, member, path)
+        bounds = f" {notes[Range]}" if Range in notes else ""
+        return self.wrong(node, path, f"must be {type_name(hint)}{bounds}, got {shown(node)}")
 
     def sequence(self, node: yaml.Node, member: Any, notes: Mapping[type, Any], path: str) -> Any:
         """A list; a single value counts as a list of one."""
+        of_items = {kind: note for kind, note in notes.items() if kind is not Distinct}  # that is of the list
         if isinstance(node, yaml.SequenceNode):
             items = [
-                self.annotated(item, member, notes, f"{path}[{place}]")
+                self.value(item, member, f"{path}[{place}]", of_items)
                 for place, item in enumerate(node.value)
             ]
         else:
-            items = [self.annotated(node, member, notes, path)]
+            items = [self.value(node, member, path, of_items)]
         if any(item is WRONG for item in items):
             return WRONG
         if Distinct in notes or get_origin(unwrap(member)[0]) is Literal:

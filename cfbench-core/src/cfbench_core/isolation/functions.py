@@ -55,6 +55,9 @@ CLASSES = (
 )
 """Classes of others whose methods are compared."""
 
+PATCHED_BY = {"torch": ("torch_geometric",)}
+"""Libraries that replace functions of another one when they are imported, as PyTorch Geometric does for its tensors."""
+
 SETTINGS = frozenset({"torch.Storage"})
 """Attributes that a setting changes: ``torch.set_default_dtype``. Settings are restored, see ``global_state.py``."""
 
@@ -127,14 +130,21 @@ def _added(owner: Any, known: Mapping[str, Any]) -> list[str]:
 def _is_of_library(value: object, label: str) -> bool:
     """Whether a library replaced its own function, as torch does with ``torch.manual_seed`` when it is used first.
 
-    What counts is the file of the code; ``__module__`` is copied by wrappers.
+    What counts is the file of the code; ``__module__`` is copied by wrappers. See also ``PATCHED_BY``.
     """
     code = getattr(getattr(value, "__func__", value), "__code__", None)
-    library = sys.modules.get(label.partition(".")[0])
-    file = getattr(library, "__file__", None)
-    if code is None or file is None or not hasattr(library, "__path__"):
-        return False
-    return Path(code.co_filename).is_relative_to(Path(file).parent)
+    library = label.partition(".")[0]
+    return code is not None and any(
+        _is_code_of(name, code.co_filename) for name in (library, *PATCHED_BY.get(library, ()))
+    )
+
+
+def _is_code_of(package: str, filename: str) -> bool:
+    found = sys.modules.get(package)
+    file = getattr(found, "__file__", None)
+    return (
+        file is not None and hasattr(found, "__path__") and Path(filename).is_relative_to(Path(file).parent)
+    )
 
 
 def _is_compared(name: str, value: object, own: bool) -> bool:

@@ -67,7 +67,7 @@ def command(
     executed.
     """
     from cfbench_recsys.conversion.convert import convert
-    from cfbench_recsys.conversion.published import PUBLISHED, check_weights, fetch
+    from cfbench_recsys.conversion.published import PUBLISHED, UNVERIFIED, check_weights, fetch
     from cfbench_recsys.conversion.trained_models import read_identifiers
 
     if source not in PUBLISHED and not Path(source).exists():
@@ -86,6 +86,8 @@ def command(
     click.echo(f"{conversion.path}: {conversion.title}, {counts['users']:,} users, {counts['items']:,} items")
     for remark in conversion.remarks:
         click.echo(f"remark: {remark}")
+    if source in PUBLISHED and PUBLISHED[source].weights_sha256 is None:
+        click.echo(f"remark: {UNVERIFIED}")
     click.echo(f"use it: recommenders: [{conversion.entry()}]")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from cfbench_core.config.component import with_defaults
+from cfbench_core.config import Document, decode_options
 from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
 from cfbench_core.registry import installed
@@ -76,16 +76,16 @@ def convert(
     state = {name: np.ascontiguousarray(array) for name, array in form.state(arrays).items()}
     try:
         options = form.options(arrays, model.options)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise UserError(f"{source}: {form.title}: the option {error} is missing or no number") from None
-    _check(source, form, state, data)
+    _check(source, form, options, state, data)
     check(state)
     write_atomically(out, save(state))
     return Conversion(out, form.title, form.recommender, options, tuple(orders.remarks))
 
 
-def _check(source: Path, form: Format, state: State, data: Interactions) -> None:
-    """The recommender must take the weights, and they must be numbers.
+def _check(source: Path, form: Format, options: Mapping[str, Any], state: State, data: Interactions) -> None:
+    """The recommender must take the options and the weights, and these must be numbers.
 
     Raises:
         UserError: if not.
@@ -93,8 +93,11 @@ def _check(source: Path, form: Format, state: State, data: Interactions) -> None
     for name, array in state.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise UserError(f"{source}: {name} has values that are not finite")
-    component = installed().find("recsys", "recommender", form.recommender)
-    with_defaults(component).create().load_state(state, data.matrix)
+    registry = installed()
+    component = registry.find("recsys", "recommender", form.recommender)
+    described = f"{source}: {form.title}, as {form.recommender}"
+    recommender = decode_options(component, Document.of(dict(options), described), registry).create()
+    recommender.load_state(state, data.matrix)
 
 
 class _Orders:

@@ -66,6 +66,8 @@ PUBLISHED: Mapping[str, Published] = {
     ),
 }
 
+UNVERIFIED = "not verified: no checksum of these weights is known, only their form was checked"
+
 
 def weights_digest(state: Mapping[str, np.ndarray]) -> str:
     """SHA-256 of names, shapes and float32 values, in the order of the names."""

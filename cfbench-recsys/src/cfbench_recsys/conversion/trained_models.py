@@ -46,11 +46,11 @@ def read_model(path: Path) -> TrainedModel:
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     if path.suffix == ".npz":
-        return _from_named(_numpy_arrays(path))
+        return _from_named(_numpy_arrays(path), path)
     if path.suffix in (".pt", ".pth"):
         return _from_torch(path)
     if path.suffix == ".safetensors":
-        return TrainedModel(state_from_file(path))
+        return TrainedModel(_numbers(state_from_file(path), path))
     raise UserError(f"{path}: cannot tell its form from its name; it must be .safetensors, .npz, .pt or .pth")
 
 
@@ -70,27 +70,50 @@ def read_identifiers(path: Path) -> tuple[str, ...]:
 
 def _numpy_arrays(path: Path) -> dict[str, np.ndarray]:
     try:
+        if not zipfile.is_zipfile(path):
+            raise UserError(f"{path}: is no .npz file, or is damaged")
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path}: cannot be read as arrays of NumPy: {one_line(str(error))}") from None
+    except UserError:
+        raise
+    except Exception as error:  # NumPy raises various types for a damaged file
+        reason = one_line(str(error))
+        if "pickle" in reason:  # and advises to execute what is in the file
+            reason = "it is damaged, or holds objects of Python, which cannot be read without executing them"
+        raise UserError(f"{path}: cannot be read as arrays of NumPy: {reason}") from None
 
 
-def _from_named(found: Mapping[str, np.ndarray]) -> TrainedModel:
-    options = {
-        name: array.item()
-        for name, array in found.items()
-        if array.ndim == 0 and name not in ("users", "items")
-    }
-    arrays = {
-        name: array for name, array in found.items() if array.ndim > 0 and name not in ("users", "items")
-    }
+def _from_named(found: Mapping[str, np.ndarray], path: Path) -> TrainedModel:
+    own = {name: array for name, array in found.items() if name not in _IDENTIFIERS}
+    options = {name: array.item() for name, array in own.items() if array.ndim == 0}
+    arrays = {name: array for name, array in own.items() if array.ndim > 0}
     users, items = (
-        tuple(map(str, found[name].tolist())) if name in found else None for name in ("users", "items")
+        _identifiers(found[name].tolist(), name, path) if name in found else None for name in _IDENTIFIERS
     )
     return TrainedModel(
-        arrays, str(options.pop("library", "")), {str(k): v for k, v in options.items()}, users, items
+        _numbers(arrays, path),
+        str(options.pop("library", "")),
+        {str(k): v for k, v in options.items()},
+        users,
+        items,
     )
+
+
+_IDENTIFIERS = ("users", "items")
+
+
+def _numbers(arrays: Mapping[str, np.ndarray], path: Path) -> Mapping[str, np.ndarray]:
+    """The arrays, all of which must be of real numbers."""
+    for name, array in arrays.items():
+        if array.dtype.kind not in "biuf":
+            raise UserError(f"{path}: {one_line(name)} must be numbers, has the type {array.dtype}")
+    return arrays
+
+
+def _identifiers(found: object, name: str, path: Path) -> tuple[str, ...]:
+    if not isinstance(found, (list, tuple)) or not all(isinstance(one, (str, int)) for one in found):
+        raise UserError(f"{path}: {name} must be a list of identifiers, words or whole numbers")
+    return tuple(map(str, found))
 
 
 def _from_torch(path: Path) -> TrainedModel:
@@ -110,11 +133,29 @@ def _from_torch(path: Path) -> TrainedModel:
         about, found = found, found["state_dict"]
     if not isinstance(found, Mapping) or not all(isinstance(value, torch.Tensor) for value in found.values()):
         raise UserError(f"{path}: must hold a state dict, tensors by name")
-    arrays = {str(name): np.array(tensor.detach().numpy()) for name, tensor in found.items()}
+    arrays = {str(name): _array(tensor, str(name), path) for name, tensor in found.items()}
     options = about.get("options", {})
     return TrainedModel(
-        arrays,
+        _numbers(arrays, path),
         f"{about.get('library', '')} {about.get('model', '')}".strip(),
         dict(options) if isinstance(options, Mapping) else {},
-        *(tuple(map(str, about[name])) if name in about else None for name in ("users", "items")),
+        *(_identifiers(_listed(about[name]), name, path) if name in about else None for name in _IDENTIFIERS),
     )
+
+
+def _array(tensor: Any, name: str, path: Path) -> np.ndarray:
+    import torch
+
+    if tensor.dtype == torch.bfloat16:  # NumPy has no such numbers
+        tensor = tensor.float()
+    try:
+        return np.array(tensor.detach().numpy())
+    except (TypeError, RuntimeError) as error:  # it is sparse, quantized, ...
+        raise UserError(
+            f"{path}: {one_line(name)} is no dense tensor of numbers: {one_line(str(error))}"
+        ) from None
+
+
+def _listed(found: Any) -> Any:
+    """A tensor as a list, anything else as it is."""
+    return found.tolist() if hasattr(found, "tolist") else found

@@ -17,6 +17,7 @@ from cfbench_core.lifecycle.models import State
 from cfbench_core.real_arrays import real_array
 from cfbench_core.stages import UNITS, TaskContext
 from cfbench_recsys.answer_checks import check_edits, check_importances
+from cfbench_recsys.answer_limits import check_edges
 from cfbench_recsys.answers import derived, postprocessed
 from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.devices import on_device_of
@@ -86,8 +87,13 @@ def explain(
 
     answer = _joined_answers(in_batches(model, targets, search))
     check_edits(answer.edits, targets, chunk.split.profiles, label)
-    settings = context.parameters["postprocess"]
-    return postprocessed(model, targets, answer.edits, chunk.split.profiles, settings), answer.details
+    found = postprocessed(
+        model, targets, answer.edits, chunk.split.profiles, context.parameters["postprocess"]
+    )
+    # Answers that stay whole are checked when they are read; here only those that lost edges, as they were.
+    cut = answer.edits.where((found.counts() < answer.edits.counts())[answer.edits.rows])
+    check_edges(cut, targets, chunk.split.profiles, chunk.units["unit"], chunk.interactions)
+    return found, answer.details
 
 
 def in_batches(

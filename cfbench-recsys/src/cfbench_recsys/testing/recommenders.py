@@ -41,6 +41,7 @@ def declares_what_it_can(subject: Subject) -> None:
         "weights": "weights",
         "gradients": "score_weighted" if graph else "score_dense",
         "attention": "with_uniform_attention",
+        "module": "explained_module",
     }
     for name, method in promised.items():
         require(name not in access or hasattr(implementation, method), f"declares {name}, has no {method}")
