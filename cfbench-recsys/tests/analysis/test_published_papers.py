@@ -70,7 +70,7 @@ def test_claims_of_refined_fidelity_are_decided(fidelity_run: Any) -> None:
     ):
         assert claims.loc[name, "verdict"] == "confirmed", name
     # POS@20,1: 1 - .06 + .12 of LXR against 1 - .03 of Cosine; from three interactions on LXR is lower.
-    assert claims.loc["lxr-not-best-short", "verdict"] == "confirmed"
+    assert claims.loc["lxr-not-best-short", "reason"].startswith("tied: ")  # by POS@20,2
     assert claims.loc["lxr-best-long", "verdict"] == "confirmed"
     assert claims.loc["cosine-beats-lime-pos", "verdict"] == "confirmed"
     assert claims.loc["lime-beats-cosine-cdcg", "verdict"] == "refuted"
