@@ -2,7 +2,8 @@
 
 A run with ``protocol.reference: paragraph`` is compared with tables II to VI and figure 2, one with ``reference: written``
 with table VII. For a data set of the paper, the printed value is that of the data set. For another one there is no printed
-value: the lowest and the highest of the five domains are shown instead, and there is no difference. A generator with a
+value: the lowest and the highest of the five domains are shown instead, and there is no difference. What another model
+measures than that of the paper (``published_measures.py``) is not comparable, nor are claims about it. A generator with a
 variant is the generator of the paper; of two, ``-paper`` decides the claims. Figure 2 has no printed numbers. Metrics that
 are one under a judge (``same_as``) stay in their tables, since each has a printed value of its own; a note names them.
 """
@@ -28,6 +29,7 @@ from cfbench_text.analysis.published_factuality import (
     statistic,
     verdict,
 )
+from cfbench_text.analysis.published_measures import stand_in
 from cfbench_text.analysis.shared import (
     groups_of,
     judge_notes,
@@ -200,7 +202,9 @@ class Reproduction:
         return "% \\usepackage{booktabs} \\usepackage{graphicx}\n\n" + "\n".join(found)
 
 
-_OURS = ["ours", "std", "n", "same_as"]
+STAND_IN = "stand_in"
+"""What a number was measured with in place of the paper's model; not a column of the analysis's table."""
+_OURS = ["ours", "std", "n", "same_as", STAND_IN]
 
 
 def generator_of(cell: RunCell) -> str:
@@ -279,6 +283,7 @@ def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, 
                 "ours": float(values.mean()),
                 "std": float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
                 "n": len(values),
+                STAND_IN: stand_in(run.config, metric, judge),
                 "same_as": same.get((str(cell.labels["dataset"]), column.name), ""),
             }
 
@@ -311,10 +316,12 @@ def _with_verdicts(table: pd.DataFrame, margin: float) -> pd.DataFrame:
             1.96 * row["std"] / np.sqrt(row["n"]) if row["n"] and not np.isnan(row["std"]) else float("nan")
         )
         ours = Interval(row["ours"], row["ours"] - half, row["ours"] + half)
-        if row["dataset"] in DOMAINS:
-            found.append(number_verdict(row["printed"], ours, margin=margin))
-        else:
+        if row["dataset"] not in DOMAINS:
             found.append(Verdict(NOT_COMPARABLE, "not a data set of the paper"))
+        elif isinstance(row.get(STAND_IN), str) and row[STAND_IN]:
+            found.append(Verdict(NOT_COMPARABLE, row[STAND_IN]))
+        else:
+            found.append(number_verdict(row["printed"], ours, margin=margin))
     words, reasons = zip(*found, strict=True) if found else ((), ())
     return table.assign(verdict=list(words), reason=list(reasons))
 
@@ -334,7 +341,11 @@ def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, An
         judges = list(dict.fromkeys(ours["judge"][ours["metric"].isin(needed)])) if needed else [""]
         as_printed = statistic(claim, theirs)
         for judge in judges:
-            here = statistic(claim, ours[ours["judge"].isin(["", judge])])
+            own = ours[ours["judge"].isin(["", judge])]
+            here = statistic(claim, own)
+            of_claim = own[own["metric"].isin([claim["metric"], claim["subject"]])]
+            other = "; ".join(dict.fromkeys(filter(None, of_claim[STAND_IN].fillna(""))))
+            decided = verdict(claim, here, other)
             yield {
                 "table": CLAIMS,
                 "metric": claim["claim"],
@@ -344,8 +355,8 @@ def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, An
                 "sentence": f"{claim['sentence']} (section {claim['section']})",
                 "rule": rule(claim),
                 "verdict_printed": verdict(claim, as_printed).word,
-                "verdict": verdict(claim, here).word,
-                "reason": verdict(claim, here).reason,
+                "verdict": decided.word,
+                "reason": decided.reason,
             }
 
 
