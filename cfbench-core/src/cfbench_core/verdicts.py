@@ -99,7 +99,7 @@ def claim_verdict(
         relation: one of ``RELATIONS``.
         threshold: what it is compared with.
         readings: the statistic with ties counted the one and the other way; the claim is undecided if they disagree.
-        tied: why the measurements cannot decide, such as "all means are 1"; empty if they can.
+        tied: why the measurements cannot decide, such as "all means are 1" or "without LXR"; empty if they can.
 
     Raises:
         ValueError: for an unknown relation.

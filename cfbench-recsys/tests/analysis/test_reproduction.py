@@ -99,7 +99,33 @@ def test_a_failed_cell_is_a_row_with_its_state(write: Any, make_cell: Any) -> No
     assert row[["item", "printed", "verdict", "reason"]].values.tolist() == [
         ["table-3", 0.1312, "not reproducible", "timeout"]
     ]
-    assert "timeout (0.1312)" in reproduction.text(table)
+    assert "timeout (0.1312 ±0.2114) ∅" in reproduction.text(table)
+
+
+def test_a_cell_has_both_numbers_with_their_spread_the_difference_and_the_verdict(
+    write: Any, make_cell: Any
+) -> None:
+    run = write(make_cell("lxr-paper", {"POS-P@3": around(0.05)}, **AMAZON))
+    table = reproduction.table([run])
+    row = numbers(table, "table-3").iloc[0]
+    half = (row["ci_high"] - row["ci_low"]) / 2
+    text, latex = reproduction.text(table), reproduction.latex(table)
+    assert f"0.0500 ±{half:.4f} (0.1161 ±0.2154, -0.0661) ✗" in text and "✗ refuted" in text
+    assert rf"0.0500 $\pm${half:.4f} (0.1161 $\pm$0.2154, -0.0661) $\times$" in latex
+
+
+def test_a_cell_that_the_paper_has_no_number_of_says_so(write: Any, make_cell: Any) -> None:
+    """PRINCE explains no lists in the paper."""
+    run = write(make_cell("prince", {"PN-S@3": around(0.5)}, **AMAZON | {"level": "list"}))
+    text = reproduction.text(reproduction.table([run]))
+    assert "(not supported)" in text and "the paper  " not in text
+
+
+def test_the_margin_is_an_option(write: Any, make_cell: Any) -> None:
+    run = write(make_cell("lxr-paper", {"POS-P@3": around(0.16)}, **AMAZON))
+    wide = Reproduction(Config(margin=0.5)).table([run])
+    assert numbers(reproduction.table([run]), "table-3")["verdict"].tolist() == ["refuted"]
+    assert numbers(wide, "table-3")["verdict"].tolist() == ["confirmed"]
 
 
 def test_other_lists_budgets_users_and_machines_are_not_comparable(write: Any, make_cell: Any) -> None:

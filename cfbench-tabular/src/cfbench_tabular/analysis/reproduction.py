@@ -13,8 +13,8 @@
 
 Each number and each claim has a verdict (``cfbench_core.verdicts``). Ranks and shares of all factuals of the paper are
 compared without an interval. If a run has fewer (other data sets, or fewer factuals of them), the interval is of all that
-the missing ones could be: ranks between 1 and 10, shares between 0 and 1. A number is then confirmed or refuted only if they could not
-change it, and else not comparable. Nor are times, numbers of another reading of the columns, and reproduced counterfactuals
+the missing ones could be: ranks between 1 and 10, shares between 0 and 1. A number is then confirmed or refuted only if
+they could not change it, and else not comparable. Nor are times, numbers of another reading of the columns, and reproduced counterfactuals
 (figure 5 and claims about stability), whose second call has another seed here and the same settings in CF-tabular.
 
 ``cfbench advise RUN`` draws the trees of figures 8 (``--set by=strategy``) and 9.
@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.reports.verdict_cells import LEGEND, MARKS, verdict_cell
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.verdicts import (
     CONFIRMED,
@@ -207,15 +208,18 @@ class Reproduction:
                 head = ["algorithm", "claim: among the best", "data", "place (printed)", "verdict"]
                 lines = tabulate(claims, head, tablefmt="simple")
                 blocks.append(f"table 6{where}: places among the ten algorithms\n{lines}")
-        return "\n\n".join(blocks)
+        return "\n\n".join([*blocks, LEGEND])
 
     def latex(self, table: pd.DataFrame) -> str:
         """Each table in the paper's form: algorithms in columns, measures by group in rows."""
+        from cfbench_core.reports.latex import escape
+
         found: list[str] = []
         for labels, own in groups_of(tidied(table).dropna(subset=["ours"]), ("model",)):
             about = place(labels, table)
             found += _latex_of(own, f", {about}" if about else "")
-        return "% \\usepackage{booktabs} \\usepackage{graphicx}\n\n" + "\n".join(found)
+        head = f"% \\usepackage{{booktabs}} \\usepackage{{graphicx}}\n% {escape(LEGEND)}\n\n"
+        return head + "\n".join(found)
 
 
 def _published_models(runs: Sequence[Run]) -> set[str]:
@@ -305,10 +309,8 @@ def _latex_of(table: pd.DataFrame, about: str) -> Iterator[str]:
         names = [name for name in ALGORITHMS if name in set(rows["explainer"])]
         lines = []
         for group, own in groups_of(rows, ("group", "measure")):
-            cells = own.set_index("explainer")
-            shown = [
-                _both(cells["ours"].get(name), cells["printed"].get(name), labels["item"]) for name in names
-            ]
+            cells = {row["explainer"]: row for row in own.to_dict("records")}
+            shown = [_both(cells.get(name)) for name in names]
             lines.append([str(group["group"]), str(group["measure"]), *shown])
         caption = f"CF-tabular, {labels['item']}{about}: ours (printed)."
         yield tabular(["data", "measure", *names], lines, [False, False, *([True] * len(names))], caption)
@@ -378,18 +380,18 @@ def _claims_shown(table: pd.DataFrame) -> list[list[str]]:
 def _grid(rows: pd.DataFrame, rows_by: str = "explainer") -> tuple[pd.DataFrame, pd.DataFrame]:
     """Our numbers, explainers by measures, and the text with the printed numbers."""
     item = rows["item"].iloc[0]
-    shown = rows.assign(text=[_both(r.ours, r.printed, item) for r in rows.itertuples()])
+    shown = rows.assign(text=[_both(row) for row in rows.to_dict("records")])
     columns = "group" if item in BY_GROUP else "measure"
     order = list(dict.fromkeys(rows[columns]))
     values = shown.pivot(index=rows_by, columns=columns, values="ours")[order]
     return values, shown.pivot(index=rows_by, columns=columns, values="text")[order].fillna("")
 
 
-def _both(ours: Any, printed: Any, item: str) -> str:
-    """ "3.2 (4.1)"; an empty text where we have no number."""
-    if ours is None or np.isnan(ours):
+def _both(row: Mapping[Any, Any] | None) -> str:
+    """ "3.2 (4.1, -0.9) ✗"; an empty text where we have no number. Neither ranks nor shares have an interval."""
+    if row is None or np.isnan(row["ours"]):
         return ""
-    if item == SECONDS:
-        return f"{ours:.2g} ({printed:.2f})"
-    digits = 1 if item in RANKED else 2
-    return f"{ours:.{digits}f} ({printed:.{digits}f})"
+    if row["item"] == SECONDS:
+        return f"{row['ours']:.2g} ({row['printed']:.2f}) {MARKS[row['verdict']]}"
+    digits = 1 if row["item"] in RANKED else 2
+    return verdict_cell(Interval(row["ours"]), row["printed"], row["verdict"], f"{{:.{digits}f}}".format)

@@ -18,6 +18,7 @@ import numpy as np
 
 from cfbench_core.analyses import Figure
 from cfbench_core.config import Help, Range
+from cfbench_core.reports.verdict_cells import LEGEND, MARKS, verdict_cell
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.verdicts import MARGIN, NOT_COMPARABLE, Interval, Verdict, count_verdicts, number_verdict
 from cfbench_text.analysis.published_factuality import (
@@ -187,19 +188,23 @@ class Reproduction:
         """The tables in the paper's form: generators across, ours and the printed value in a cell."""
         from tabulate import tabulate
 
-        return "\n\n".join(
-            f"{heading}\n{tabulate(lines, heads, tablefmt='simple', disable_numparse=True)}"
-            for heading, heads, lines in _blocks(table)
+        return (
+            "\n\n".join(
+                f"{heading}\n{tabulate(lines, heads, tablefmt='simple', disable_numparse=True)}"
+                for heading, heads, lines in _blocks(table)
+            )
+            + f"\n\n{LEGEND}"
         )
 
     def latex(self, table: pd.DataFrame) -> str:
-        from cfbench_core.reports.latex import tabular
+        from cfbench_core.reports.latex import escape, tabular
 
         found = [
             tabular(heads, lines, [False, *([True] * (len(heads) - 1))], heading)
             for heading, heads, lines in _blocks(table)
         ]
-        return "% \\usepackage{booktabs} \\usepackage{graphicx}\n\n" + "\n".join(found)
+        head = f"% \\usepackage{{booktabs}} \\usepackage{{graphicx}}\n% {escape(LEGEND)}\n\n"
+        return head + "\n".join(found)
 
 
 STAND_IN = "stand_in"
@@ -312,10 +317,7 @@ def _with_verdicts(table: pd.DataFrame, margin: float) -> pd.DataFrame:
     """Whether each number is the printed one, by the interval of its mean; numbers of other data sets are not compared."""
     found = []
     for row in table.to_dict("records"):
-        half = (
-            1.96 * row["std"] / np.sqrt(row["n"]) if row["n"] and not np.isnan(row["std"]) else float("nan")
-        )
-        ours = Interval(row["ours"], row["ours"] - half, row["ours"] + half)
+        ours = _interval(row)
         if row["dataset"] not in DOMAINS:
             found.append(Verdict(NOT_COMPARABLE, "not a data set of the paper"))
         elif isinstance(row.get(STAND_IN), str) and row[STAND_IN]:
@@ -324,6 +326,13 @@ def _with_verdicts(table: pd.DataFrame, margin: float) -> pd.DataFrame:
             found.append(number_verdict(row["printed"], ours, margin=margin))
     words, reasons = zip(*found, strict=True) if found else ((), ())
     return table.assign(verdict=list(words), reason=list(reasons))
+
+
+def _interval(row: Any) -> Interval:
+    """Of a mean over explanations; none of a count."""
+    known = row["n"] and not np.isnan(row["std"])
+    half = 1.96 * row["std"] / np.sqrt(row["n"]) if known else float("nan")
+    return Interval(row["ours"], row["ours"] - half, row["ours"] + half)
 
 
 def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -415,17 +424,14 @@ def _grid(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cell(row: Any) -> str:
-    """ "0.12±0.20 (0.10±0.18)", or with the range of the five domains "(0.04 to 0.21)"."""
-    if row["table"] == STATISTICS:
-        ours, low, high, printed = (
-            _count(row[name]) for name in ("ours", "printed_low", "printed_high", "printed")
-        )
-    else:
-        low, high = _number(row["printed_low"]), _number(row["printed_high"])
-        ours, printed = _spread(row["ours"], row["std"]), _spread(row["printed"], row["printed_std"])
-    if printed:
-        return f"{ours} ({printed})"
-    return f"{ours} ({low} to {high})" if low else ours
+    """ "0.12 ±0.02 (0.10 ±0.18, +0.02) ✓", or with the range of the five domains "(0.04 to 0.21) –"."""
+    number = _count if row["table"] == STATISTICS else _number
+    ours, printed = _interval(row), row["printed"]
+    if np.isnan(printed) and not np.isnan(row["printed_low"]):
+        of_domains = f"{number(row['printed_low'])} to {number(row['printed_high'])}"
+        shown = verdict_cell(ours, np.nan, row["verdict"], number)
+        return f"{shown} ({of_domains}) {MARKS.get(row['verdict'], '')}".rstrip()
+    return verdict_cell(ours, printed, row["verdict"], number, deviation=row["printed_std"])
 
 
 def _count(value: float) -> str:
@@ -436,10 +442,6 @@ def _count(value: float) -> str:
 
 def _number(value: float) -> str:
     return "" if np.isnan(value) else f"{value:.4f}"
-
-
-def _spread(value: float, deviation: float) -> str:
-    return _number(value) + ("" if np.isnan(deviation) else f"±{deviation:.4f}")
 
 
 def _tidy(table: pd.DataFrame) -> pd.DataFrame:
