@@ -32,6 +32,7 @@ def test_a_cell_has_what_is_known(
 
 
 def test_every_verdict_has_a_mark_that_the_legend_explains_and_latex_can_set() -> None:
+    assert max(map(len, LEGEND.splitlines())) < 100
     assert set(MARKS) == set(VERDICTS) and len(set(MARKS.values())) == len(MARKS)
     for word, mark in MARKS.items():
         assert f"{mark} {word}" in LEGEND

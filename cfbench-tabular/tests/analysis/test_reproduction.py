@@ -200,7 +200,7 @@ def test_times_and_second_calls_are_compared_by_type_of_data(write: Any, make_ce
     assert {figure.title.split()[1] for figure in analysis.figures(table)} >= {"4", "5"}
     text = analysis.text(table)
     assert "figure 4, by type of data: ours (printed)" in text and "0.26 (1.99)" in text
-    assert "0.50 (0.92)" in text
+    assert "0.50 (0.92, -0.42) –" in text
 
 
 def test_quality_stands_next_to_table_a1(write: Any, make_cell: Any) -> None:
@@ -221,7 +221,7 @@ def test_every_format_shows_both_numbers(study: Any, form: str) -> None:
     text = render(answer, [study], form)
     assert "table 4" in text.lower()
     if form in ("table", "latex"):
-        assert "1.0 (5.6)" in text  # the rank of alibic by L2: ours, and as printed
+        assert "1.0 (5.6, -4.6) " in text  # the rank of alibic by L2: ours, and as printed
     if form == "latex":
         assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 5
 

@@ -19,7 +19,7 @@ MARKS: Mapping[str, str] = {
     NOT_REPRODUCIBLE: "∅",
 }
 LEGEND = (
-    "Cells: ours ±half of its 95% interval (printed ±printed deviation, difference) and the verdict: "
+    "Cells: ours ±half of its 95% interval (printed ±printed deviation, difference) and the verdict:\n"
     + ", ".join(f"{mark} {word}" for word, mark in MARKS.items())
     + "."
 )

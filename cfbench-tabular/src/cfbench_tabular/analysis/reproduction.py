@@ -14,8 +14,9 @@
 Each number and each claim has a verdict (``cfbench_core.verdicts``). Ranks and shares of all factuals of the paper are
 compared without an interval. If a run has fewer (other data sets, or fewer factuals of them), the interval is of all that
 the missing ones could be: ranks between 1 and 10, shares between 0 and 1. A number is then confirmed or refuted only if
-they could not change it, and else not comparable. Nor are times, numbers of another reading of the columns, and reproduced counterfactuals
-(figure 5 and claims about stability), whose second call has another seed here and the same settings in CF-tabular.
+they could not change it, and else not comparable. Nor are times, numbers of another reading of the columns, and
+reproduced counterfactuals (figure 5, claims about stability): the second call has another seed here, the same settings
+in CF-tabular.
 
 ``cfbench advise RUN`` draws the trees of figures 8 (``--set by=strategy``) and 9.
 
