@@ -65,6 +65,22 @@ def test_a_claim_without_a_statistic_is_not_reproducible() -> None:
     assert claim_verdict(Interval(math.nan), "<", 1).word == NOT_REPRODUCIBLE
 
 
+@given(NUMBERS, NUMBERS, st.sampled_from(RELATIONS), NUMBERS)
+def test_a_claim_that_ties_decide_is_undecided(
+    one: float, other: float, relation: str, threshold: float
+) -> None:
+    readings = (Interval(one), Interval(other))
+    found = claim_verdict(Interval((one + other) / 2), relation, threshold, readings=readings)
+    same = eval_relation(one, relation, threshold) == eval_relation(other, relation, threshold)
+    assert (found.word == UNDECIDED) == (not same) == found.reason.startswith("tied: ")
+
+
+def test_means_that_all_tie_decide_nothing() -> None:
+    for value in (math.nan, 0.0):
+        found = claim_verdict(Interval(value), "<=", 1, tied="all means are 1")
+        assert found == (UNDECIDED, "all means are 1")
+
+
 def test_an_unknown_relation_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match="one of <, <=, >, >="):
         claim_verdict(Interval(1.0), "==", 1)

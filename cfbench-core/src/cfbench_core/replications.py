@@ -87,6 +87,7 @@ class Replication:
         items: what is printed.
         analysis: the name of the analysis of the same suite that compares.
         options: of the analysis.
+        other_data: further options of the analysis for a study of other data sets, such as ``{"other_data": True}``.
         column: of the analysis's table, that says to which item a row belongs.
         stored: the name of the stored result in the documentation; empty if there is none.
     """
@@ -97,6 +98,7 @@ class Replication:
     items: tuple[PublishedItem, ...]
     analysis: str
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    other_data: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     column: str = "item"
     stored: str = ""
 
@@ -231,7 +233,7 @@ def reproduce(
 
     chosen = replication.chosen(items)
     runs = [run_study(study) for study in replication.studies_of(chosen, scale)]
-    return compared(component, replication, chosen, scale, runs, registry)
+    return compared(component, replication, chosen, scale, runs, registry, changes=set)
 
 
 def run_folder(paper: str, scale: str, out: str | Path | None = None) -> Path:
@@ -259,14 +261,17 @@ def compared(
     scale: str,
     runs: Sequence[Run],
     registry: Registry | None = None,
+    changes: Sequence[str] = (),
 ) -> Reproduction:
-    """The analysis of the runs, of these items only."""
+    """The analysis of the runs, of these items only; ``changes`` of the studies say whether their data are others."""
     from cfbench_core import analyses
 
     registry = registry or installed()
     analysis = registry.find(component.spec.suite, "analysis", replication.analysis)
+    others = any(change.startswith(("data=", "data.", "data[")) for change in changes)
+    given = {**replication.options, **(replication.other_data if others else {})}
     answer = analyses.run_analysis(
-        analysis, runs, registry, replication.options, rows=lambda table: replication.rows(table, items)
+        analysis, runs, registry, given, rows=lambda table: replication.rows(table, items)
     )
     answer = dataclasses.replace(answer, question=f"{replication.title}: printed and measured numbers")
     return Reproduction(replication, scale, tuple(runs), answer)

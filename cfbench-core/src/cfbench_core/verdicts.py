@@ -5,12 +5,15 @@ lies wholly outside of the margin, and *undecided* when it lies across. The marg
 its printed deviation where that is larger. A claim compares a statistic with a threshold: it is *confirmed* when the
 whole interval satisfies the relation, *refuted* when no part of it does, and else *undecided*. A value without an
 interval (a count, a share of cases that were all observed) counts as an interval of length zero.
+
+What holds or fails only by how ties are counted is *undecided*: seven methods that all have the best value are all
+first and all last.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 CONFIRMED = "confirmed"
@@ -81,16 +84,36 @@ def number_verdict(
     return Verdict(UNDECIDED, f"across a limit of {allowed}")
 
 
-def claim_verdict(statistic: Interval, relation: str, threshold: float) -> Verdict:
+def claim_verdict(
+    statistic: Interval,
+    relation: str,
+    threshold: float,
+    *,
+    readings: Sequence[Interval] = (),
+    tied: str = "",
+) -> Verdict:
     """Whether a claim "statistic relation threshold" holds.
+
+    Args:
+        statistic: with its interval.
+        relation: one of ``RELATIONS``.
+        threshold: what it is compared with.
+        readings: the statistic with ties counted the one and the other way; the claim is undecided if they disagree.
+        tied: why the measurements cannot decide, such as "all means are 1" or "without LXR"; empty if they can.
 
     Raises:
         ValueError: for an unknown relation.
     """
     if relation not in _RELATIONS:
         raise ValueError(f"relation must be one of {', '.join(RELATIONS)}, not {relation!r}")
+    if tied:
+        return Verdict(UNDECIDED, tied)
     if math.isnan(statistic.value):
         return Verdict(NOT_REPRODUCIBLE, "not measured here")
+    if len({claim_verdict(reading, relation, threshold).word for reading in readings}) > 1:
+        ends = sorted(reading.value for reading in readings)
+        by_ties = f"tied: {ends[0]:.3g} to {ends[-1]:.3g} by how ties are counted"
+        return Verdict(UNDECIDED, f"{by_ties}, against {relation} {threshold:.3g}")
     low, high = statistic.limits
     holds = [_RELATIONS[relation](limit, threshold) for limit in (low, high)]
     shown = f"{low:.3g} to {high:.3g}" if low != high else f"{statistic.value:.3g}"

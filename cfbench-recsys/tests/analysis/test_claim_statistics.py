@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cfbench_recsys.analysis.claim_statistics import OF_ORDERS, STATISTICS
+from cfbench_recsys.analysis.claim_statistics import OF_ORDERS, STATISTICS, WITH_TIES, at_a_bound, only_ties
 
 Row = list[float]
 Oracle = Callable[[list[Row], list[Row]], float]
@@ -44,7 +44,8 @@ def place_from_top(subject: list[Row], against: list[Row]) -> float:
     places = []
     for one, other in zip(subject, against, strict=True):
         if len(known(one)) == len(one) and len(known(other)) == len(other):
-            places.append(1.0 + sum(y > max(one) for y in other))
+            best = max(one)
+            places.append(1.0 + sum(1.0 if y > best else 0.5 if y == best else 0.0 for y in other))
     return mean(places)
 
 
@@ -114,6 +115,7 @@ ORACLES: dict[str, Oracle] = {
     "most-often-highest": most_often_highest,
     "rank-correlation": rank_correlation,
     "range-difference": range_difference,
+    "place-gap-difference": range_difference,
 }
 
 
@@ -139,6 +141,34 @@ def test_a_statistic_of_all_resamples_is_that_of_plain_loops_over_each(name: str
         ORACLES[name](one.tolist(), other.tolist()) for one, other in zip(subject, against, strict=True)
     ]
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", WITH_TIES[:4])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_reading_of_ties_is_that_of_a_subject_that_is_slightly_above_or_below(name: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    subject, against = draw(rng, 20, 4, 3), draw(rng, 20, 4, 2)
+    better = -1e-3 if name == "share-lowest" else 1e-3
+    for ties, moved in ((1.0, subject + better), (0.0, subject - better)):
+        expected = STATISTICS[name](moved, against)
+        np.testing.assert_allclose(STATISTICS[name](subject, against, ties), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_kinder_reading_of_the_best_counts_every_shared_first_place(seed: int) -> None:
+    values = draw(np.random.default_rng(seed), 20, 5, 3)
+    found = STATISTICS["most-often-highest"](values, values[..., :0], 1.0)
+    for one, share in zip(values, found, strict=True):
+        rows = [row for row in one if len(known(list(row))) > 1]
+        wins = [sum(row[at] == np.nanmax(row) for row in rows) for at in range(3)]
+        assert share == pytest.approx(max(wins) / len(rows)) if rows else np.isnan(share)
+
+
+def test_means_that_cannot_differ_are_recognised() -> None:
+    ones, parts = np.array([[1.0, np.nan], [1.0, 1.0]]), np.array([[1.0], [0.5]])
+    assert at_a_bound(ones, ones) == 1.0 and at_a_bound(ones - 1, ones - 1) == 0.0
+    assert np.isnan(at_a_bound(ones, parts)) and np.isnan(at_a_bound(ones * np.nan, ones * np.nan))
+    assert only_ties(np.ones((1, 3)), np.ones((1, 3))) and not only_ties(np.ones((5, 2)), np.ones((5, 2)))
 
 
 @pytest.mark.parametrize("name", STATISTICS)

@@ -19,7 +19,7 @@ from cfbench_recsys.analysis.published_cfexprec import (
     printed_means,
     printed_numbers,
 )
-from cfbench_recsys.analysis.published_claims import BEST, claim_rows, decide
+from cfbench_recsys.analysis.published_claims import BEST, Decided, _verdict, claim_rows, decide
 
 PRINTED = printed_numbers()
 
@@ -200,3 +200,70 @@ def test_the_best_of_several_metrics_is_the_lowest_where_lower_is_better() -> No
     )
     found = decide(claim(statistic=BEST, subject="", against="", explainer="a b"), means)
     assert found.statistic.value == 0.5 and found.settings == 2
+
+
+def decided(
+    values: dict[str, tuple[float, float]], relation: str, threshold: float, **given: object
+) -> tuple[Decided, str, str]:
+    """A claim on two settings, with its verdict."""
+    means = frame(
+        [
+            {"explainer": name, "level": level, "values": [value]}
+            for name, pair in values.items()
+            for level, value in zip(("item", "list"), pair, strict=True)
+        ]
+    )
+    one = claim(relation=relation, threshold=threshold, **given)
+    found = decide(one, means)
+    return found, *_verdict(one, found)
+
+
+def test_a_place_that_a_tie_decides_is_undecided() -> None:
+    """Three explainers that displace everything: the first is not among the best two, nor is it the last."""
+    full = {"a": (1.0, 1.0), "b": (1.0, 1.0), "c": (1.0, 1.0)}
+    found, word, reason = decided(full, "<=", 2, statistic="place-from-top")
+    assert (found.statistic.value, word) == (2.0, "undecided")
+    assert reason == "tied: 1 to 3 by how ties are counted, against <= 2"
+    assert decided(full, "<=", 3, statistic="place-from-top")[1] == "confirmed"
+    assert decided(full, ">", 0.5, statistic="share-highest")[1] == "undecided"
+    below = full | {"a": (0.9, 0.8)}
+    assert decided(below, "<=", 2, statistic="place-from-top")[1] == "refuted"
+    assert decided(below, ">", 0.5, statistic="share-highest")[1] == "refuted"
+
+
+def test_equal_means_at_a_ceiling_are_no_evidence_of_stability() -> None:
+    levels = {"statistic": "mean-gap", "contrast": "level", "subject": "item", "against": "list"}
+    assert decided({"a": (1.0, 1.0)}, "<=", 0.1, **levels)[1:] == ("undecided", "tied: all means are 1")
+    assert decided({"a": (1.0, 1.0), "b": (0.5, 0.5)}, "<=", 0.1, **levels)[1] == "confirmed"
+
+
+def test_an_order_of_explainers_that_all_tie_is_undecided_and_not_unmeasured() -> None:
+    levels = {"statistic": "rank-correlation", "contrast": "level", "subject": "item", "against": "list"}
+    tied = {"a": (1.0, 0.2), "b": (1.0, 0.4), "c": (1.0, 0.3)}
+    found, word, reason = decided(tied, ">", 0.5, **levels)
+    assert (word, reason, found.settings) == ("undecided", "all explainers tie", 1)
+    two = {name: tied[name] for name in "ab"}
+    assert decided(two, ">", 0.5, **levels)[1:] == ("not reproducible", "not measured here")
+
+
+@pytest.mark.parametrize(("amazon", "word"), [((0.4, 0.45), "confirmed"), ((0.2, 0.9), "refuted")])
+def test_places_differ_less_on_amazon_if_their_gap_is_smaller_whatever_its_sign(
+    amazon: tuple[float, float], word: str
+) -> None:
+    """On MovieLens 1M POS-P falls by 0.3; in the second case it rises on Amazon by 0.7, which is a larger gap."""
+    rows = [
+        {"dataset": name, "explainer": "lxr", "rank": rank, "scope": "user-vector", "values": [value]}
+        for name, pair in {"amazon-fashion": amazon, "ml-1m": (0.6, 0.3)}.items()
+        for rank, value in zip(("1", "5"), pair, strict=True)
+    ]
+    table = claims()
+    found = {
+        row["claim"]: row
+        for row in claim_rows(table[table["claim"] == "places-amazon"], printed_means(), frame(rows))
+    }
+    assert found["places-amazon"]["verdict"] == word
+    assert found["places-amazon"]["ours"] == pytest.approx(abs(amazon[0] - amazon[1]) - 0.3)
+    alone = next(iter(claim_rows(table[table["claim"] == "places-amazon"], printed_means(), frame(rows[:2]))))
+    assert (
+        alone["verdict"] == "not reproducible" and "without" in alone["reason"] and "ml-1m" in alone["reason"]
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -16,7 +17,7 @@ from cfbench_core import run
 from cfbench_core.run_directory import Run
 from cfbench_recsys.analysis.measured_means import measure, split_label
 from cfbench_recsys.analysis.published_cfexprec import EXPLAINERS
-from cfbench_recsys.analysis.reproduction import COLUMNS, PAPERS, Config, Reproduction, _decided
+from cfbench_recsys.analysis.reproduction import COLUMNS, PAPERS, Config, Reproduction, _cell, _decided
 
 USERS = 30
 reproduction = Reproduction(Config())
@@ -99,7 +100,33 @@ def test_a_failed_cell_is_a_row_with_its_state(write: Any, make_cell: Any) -> No
     assert row[["item", "printed", "verdict", "reason"]].values.tolist() == [
         ["table-3", 0.1312, "not reproducible", "timeout"]
     ]
-    assert "timeout (0.1312)" in reproduction.text(table)
+    assert re.search(r"timeout \(0\.1312 ±0\.\d{4}\) ∅", reproduction.text(table))
+
+
+def test_a_cell_has_both_numbers_with_their_spread_the_difference_and_the_verdict(
+    write: Any, make_cell: Any
+) -> None:
+    run = write(make_cell("lxr-paper", {"POS-P@3": around(0.05)}, **AMAZON))
+    table = reproduction.table([run])
+    row = numbers(table, "table-3").iloc[0]
+    half = (row["ci_high"] - row["ci_low"]) / 2
+    text, latex = reproduction.text(table), reproduction.latex(table)
+    assert f"0.0500 ±{half:.4f} (0.1161 ±0.2154, -0.0661) ✗" in text and "✗ refuted" in text
+    assert rf"0.0500 $\pm${half:.4f} (0.1161 $\pm$0.2154, -0.0661) $\times$" in latex
+
+
+def test_a_cell_that_the_paper_has_no_number_of_says_so() -> None:
+    """PRINCE explains no lists in the paper."""
+    row = {"reason": "the paper: not supported", "printed": np.nan, "verdict": "not comparable"}
+    assert _cell(row | {"ours": np.nan}) == "- (not supported)"
+    assert _cell(row | {"ours": 0.25}) == "0.2500 (not supported)"
+
+
+def test_the_margin_is_an_option(write: Any, make_cell: Any) -> None:
+    run = write(make_cell("lxr-paper", {"POS-P@3": around(0.16)}, **AMAZON))
+    wide = Reproduction(Config(margin=0.5)).table([run])
+    assert numbers(reproduction.table([run]), "table-3")["verdict"].tolist() == ["refuted"]
+    assert numbers(wide, "table-3")["verdict"].tolist() == ["confirmed"]
 
 
 def test_other_lists_budgets_users_and_machines_are_not_comparable(write: Any, make_cell: Any) -> None:

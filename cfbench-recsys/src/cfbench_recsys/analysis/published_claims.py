@@ -15,7 +15,15 @@ import numpy as np
 
 from cfbench_core.run_directory import TIME
 from cfbench_core.verdicts import NOT_COMPARABLE, Interval, Verdict, claim_verdict
-from cfbench_recsys.analysis.claim_statistics import OF_ORDERS, STATISTICS, FloatArray
+from cfbench_recsys.analysis.claim_statistics import (
+    OF_DIFFERENCES,
+    OF_ORDERS,
+    STATISTICS,
+    WITH_TIES,
+    FloatArray,
+    at_a_bound,
+    only_ties,
+)
 from cfbench_recsys.analysis.measured_means import LABELS, VARIANTS, MeasuredMeans
 from cfbench_recsys.edits import IntArray
 
@@ -26,15 +34,22 @@ TERMS = ("explainer", "model", "dataset", "level", "format", "k", "scope", "metr
 LOWER = ("POS-P", "#Perturb", TIME.name)
 """Metrics of which the lower is the better one; their sign is changed where a claim is about the best of several."""
 BEST = "most-often-best"
+FIRST_AND_LAST = ("1", "5")
+"""The places of an item that ``place-gap-difference`` compares: the first, and the last of a list of five."""
 UNPRINTED = Verdict(NOT_COMPARABLE, "the paper prints no numbers on it")
 
 
 class Decided(NamedTuple):
-    """The statistic of a claim, in how many settings both sides have means, and the terms without any."""
+    """The statistic of a claim, in how many settings both sides have means, and the terms without any.
+
+    ``readings`` are the statistic with ties counted against and for the subject, ``tied`` says why no mean differs.
+    """
 
     statistic: Interval
     settings: int
     absent: tuple[str, ...]
+    readings: tuple[Interval, ...] = ()
+    tied: str = ""
 
 
 def claim_rows(claims: pd.DataFrame, printed: MeasuredMeans, ours: MeasuredMeans) -> Iterator[dict[str, Any]]:
@@ -52,7 +67,7 @@ def claim_rows(claims: pd.DataFrame, printed: MeasuredMeans, ours: MeasuredMeans
         for variant, means in of_variants.items():
             here = decide(claim, means)
             verdict = _verdict(claim, here)
-            without = f"; without {', '.join(here.absent)}" if here.absent and here.settings else ""
+            without = f"; without {', '.join(here.absent)}" if here.absent else ""
             yield {
                 **{name: claim[name] for name in ("claim", "section", "sentence")},
                 "rule": rule(claim),
@@ -88,18 +103,37 @@ def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
         values = values * np.where(means.frame["metric"].isin(LOWER), -1.0, 1.0)
     sides = _orders(claim, frame) if claim["statistic"] in OF_ORDERS else _options(claim, frame)
     subject, against = (_taken(values, rows) for rows in sides)
-    found = STATISTICS[claim["statistic"].replace(BEST, "most-often-highest")](subject, against)
-    if np.isnan(found[0]):
-        return nothing
+    name = str(claim["statistic"]).replace(BEST, "most-often-highest")
     known = [~np.isnan(side[0]).all(axis=-1) for side in (subject, against) if side.shape[-1]]
     counted = int(np.logical_and.reduce(known).sum())
+    found = STATISTICS[name](subject, against)
+    if np.isnan(found[0]):
+        if name in OF_ORDERS and only_ties(subject[0], against[0]):
+            return Decided(Interval(np.nan), counted, missing, tied="all explainers tie")
+        return nothing
+    readings = tuple(
+        _interval(STATISTICS[name](subject, against, ties)) for ties in (0.0, 1.0) if name in WITH_TIES
+    )
+    end = at_a_bound(subject[0], against[0]) if name in OF_DIFFERENCES else np.nan
+    tied = "" if np.isnan(end) else f"tied: all means are {end:g}"
+    return Decided(_interval(found), counted, missing, readings, tied)
+
+
+def _interval(found: FloatArray) -> Interval:
+    """The first value, with the middle 95% of the others."""
     drawn = found[1:][~np.isnan(found[1:])]
     limits = np.percentile(drawn, [2.5, 97.5]) if len(drawn) else (np.nan, np.nan)
-    return Decided(Interval(float(found[0]), float(limits[0]), float(limits[1])), counted, missing)
+    return Interval(float(found[0]), float(limits[0]), float(limits[1]))
 
 
 def _verdict(claim: Mapping[Any, Any], decided: Decided) -> Verdict:
-    return claim_verdict(decided.statistic, str(claim["relation"]), float(claim["threshold"]))
+    return claim_verdict(
+        decided.statistic,
+        str(claim["relation"]),
+        float(claim["threshold"]),
+        readings=decided.readings,
+        tied=decided.tied,
+    )
 
 
 def _listed(text: Any) -> list[str]:
@@ -119,7 +153,8 @@ def _wanted(claim: Mapping[Any, Any]) -> dict[str, list[str]]:
 
 def _selected(claim: Mapping[Any, Any], frame: pd.DataFrame) -> pd.DataFrame:
     """The means that a claim is about; of all places together unless it compares places."""
-    wanted = {"rank": [""], **_wanted(claim)}
+    places = list(FIRST_AND_LAST) if OF_ORDERS.get(claim["statistic"]) == "rank" else [""]
+    wanted = {"rank": places, **_wanted(claim)}
     chosen = np.ones(len(frame), dtype=bool)
     for label, values in wanted.items():
         chosen &= frame[label].isin(values).to_numpy()
@@ -145,10 +180,10 @@ def _options(claim: Mapping[Any, Any], frame: pd.DataFrame) -> tuple[IntArray, I
 
 
 def _orders(claim: Mapping[Any, Any], frame: pd.DataFrame) -> tuple[IntArray, IntArray]:
-    """For each side (settings, explainers), a setting for each pair of a value of both sides."""
-    contrast = str(claim["contrast"])
-    names = list(dict.fromkeys(frame["explainer"]))
-    common = [name for name in LABELS if name not in (contrast, "explainer")]
+    """For each side (settings, options), a setting for each pair of a value of both sides."""
+    contrast, options = str(claim["contrast"]), OF_ORDERS[claim["statistic"]]
+    names = list(dict.fromkeys(frame[options]))
+    common = [name for name in LABELS if name not in (contrast, options)]
     pairs = [(one, other) for one in _listed(claim["subject"]) for other in _listed(claim["against"])]
     sides: tuple[list[IntArray], list[IntArray]] = ([], [])
     for one, other in pairs:
@@ -156,7 +191,7 @@ def _orders(claim: Mapping[Any, Any], frame: pd.DataFrame) -> tuple[IntArray, In
         of_one, of_other = keyed[keyed[contrast] == one], keyed[keyed[contrast] == other]
         settings = keyed[common].drop_duplicates()
         for side, rows in zip(sides, (of_one, of_other), strict=True):
-            side.append(_grid(rows, settings, "explainer", names))
+            side.append(_grid(rows, settings, options, names))
     return np.concatenate(sides[0]), np.concatenate(sides[1])
 
 

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from cfbench_core.analysis_tables import group_rows, with_empty_text
-from cfbench_core.config import Help
+from cfbench_core.config import Help, Range
+from cfbench_core.reports.verdict_cells import LEGEND, verdict_cell
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.verdicts import (
+    MARGIN,
     NOT_COMPARABLE,
     NOT_REPRODUCIBLE,
     Interval,
@@ -75,6 +77,8 @@ COLUMNS = (
     *("verdict", "reason", "claim", "section", "sentence", "rule", "verdict_printed"),
 )
 _BLOCK = ("item", "run", "dataset", "model", "level", "k")
+OF_PAPER = "the paper: "
+"""Before the state of a cell for which the paper has no number, such as "not supported"."""
 WIDE = 12
 """More metrics than this are shown in several blocks."""
 _FAMILY = r"^(?P<family>curve-[^\[]+|[^@]+)"
@@ -136,6 +140,9 @@ class Config:
         Literal["cfexprec", "refined-fidelity", "beyond-top-1"], Help("whose numbers and claims")
     ] = "cfexprec"
     other_data: Annotated[bool, Help("also compare data sets that are not of the paper")] = False
+    margin: Annotated[
+        float, Range(above=0), Help("the share of a printed number by which ours may differ")
+    ] = MARGIN
 
 
 class Reproduction:
@@ -155,7 +162,7 @@ class Reproduction:
 
         numbers, claims = self.paper.compare(runs, self.config.other_data)
         decided = pd.DataFrame([{"item": CLAIMS, **claim} for claim in claims])
-        parts = [part for part in (_decided(numbers), decided) if len(part)]
+        parts = [part for part in (_decided(numbers, self.config.margin), decided) if len(part)]
         table = pd.concat(parts, ignore_index=True).reindex(columns=list(COLUMNS))
         table["difference"] = table["ours"] - table["printed"]
         whole = ("k", "rank", "page", "n")
@@ -206,19 +213,23 @@ class Reproduction:
         """The tables in the paper's form, and the claims."""
         from tabulate import tabulate
 
-        return "\n\n".join(
-            f"{heading}\n{tabulate(lines, heads, tablefmt='simple', disable_numparse=True)}"
-            for heading, heads, lines in self._blocks(table)
+        return (
+            "\n\n".join(
+                f"{heading}\n{tabulate(lines, heads, tablefmt='simple', disable_numparse=True)}"
+                for heading, heads, lines in self._blocks(table)
+            )
+            + f"\n\n{LEGEND}"
         )
 
     def latex(self, table: pd.DataFrame) -> str:
-        from cfbench_core.reports.latex import tabular
+        from cfbench_core.reports.latex import escape, tabular
 
         found = [
             tabular(heads, lines, [False, *([True] * (len(heads) - 1))], heading)
             for heading, heads, lines in self._blocks(table)
         ]
-        return "% \\usepackage{booktabs} \\usepackage{graphicx}\n\n" + "\n".join(found)
+        head = f"% \\usepackage{{booktabs}} \\usepackage{{graphicx}}\n% {escape(LEGEND)}\n\n"
+        return head + "\n".join(found)
 
     def _blocks(self, table: pd.DataFrame) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         """Headings, heads of columns and lines of each block of each table."""
@@ -243,11 +254,11 @@ def _attempted(rows: pd.DataFrame) -> bool:
     return bool((rows["ours"].notna() | (rows["variant"] != "")).any())
 
 
-def _decided(numbers: pd.DataFrame) -> pd.DataFrame:
+def _decided(numbers: pd.DataFrame, margin: float = MARGIN) -> pd.DataFrame:
     """With the verdict on each number; sizes, which have no interval, may be all that there is."""
     numbers = numbers.reindex(columns=list(dict.fromkeys([*numbers.columns, "ci_low", "ci_high"])))
     rows = numbers.to_dict("records")
-    verdicts = [_verdict(row) for row in rows]
+    verdicts = [_verdict(row, margin) for row in rows]
     reasons = [
         row["reason"] if row["reason"] else verdict.reason
         for row, verdict in zip(rows, verdicts, strict=True)
@@ -255,7 +266,7 @@ def _decided(numbers: pd.DataFrame) -> pd.DataFrame:
     return numbers.assign(verdict=[verdict.word for verdict in verdicts], reason=reasons)
 
 
-def _verdict(row: Mapping[Any, Any]) -> Verdict:
+def _verdict(row: Mapping[Any, Any], margin: float) -> Verdict:
     if np.isnan(row["ours"]):
         word = NOT_REPRODUCIBLE if not np.isnan(row["printed"]) else NOT_COMPARABLE
         return Verdict(word, row["reason"] or "not measured here")
@@ -264,7 +275,7 @@ def _verdict(row: Mapping[Any, Any]) -> Verdict:
     ours = Interval(row["ours"], row["ci_low"], row["ci_high"])
     if np.isnan(row["ci_low"]) and row["explainer"] == "":  # a size: equal up to how it was rounded
         return number_verdict(row["printed"], ours, deviation=row["deviation"], margin=0.0)
-    return number_verdict(row["printed"], ours, deviation=row["deviation"])
+    return number_verdict(row["printed"], ours, deviation=row["deviation"], margin=margin)
 
 
 def _blocks_of(heading: str, rows: pd.DataFrame) -> Iterator[tuple[str, list[str], list[list[str]]]]:
@@ -305,12 +316,19 @@ def _row_name(row: Mapping[Any, Any]) -> str:
 
 
 def _cell(row: Mapping[Any, Any]) -> str:
-    """ "0.31 (0.28)", "timeout (0.28)", "0.31"."""
-    printed = "" if np.isnan(row["printed"]) else f" ({_number(row['printed'])})"
-    if np.isnan(row["ours"]):
-        state = str(row["reason"]).partition(":")[0]
-        return f"{state or '-'}{printed}"
-    return f"{_number(row['ours'])}{printed}"
+    """ "0.31 ±0.02 (0.28 ±0.20, +0.03) ?", "timeout (0.28) ∅", "- (not supported)" of what the paper has no number of."""
+    of_paper = str(row["reason"]).removeprefix(OF_PAPER)
+    if of_paper != row["reason"]:
+        ours = "-" if np.isnan(row["ours"]) else _number(row["ours"])
+        return f"{ours} ({of_paper})"
+    return verdict_cell(
+        Interval(row["ours"], row["ci_low"], row["ci_high"]),
+        row["printed"],
+        row["verdict"],
+        _number,
+        deviation=row["printed_deviation"],
+        state=str(row["reason"]).partition(":")[0],
+    )
 
 
 def _number(value: float) -> str:

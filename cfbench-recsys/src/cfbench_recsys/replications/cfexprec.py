@@ -44,6 +44,7 @@ def cfexprec(config: None = None) -> Replication:
         paper="cfexprec2026",
         analysis="reproduction",
         options={"paper": "cfexprec"},
+        other_data={"other_data": True},
         stored="replication-cfexprec",
         studies=(
             _study("table-3", _USERS, 1.4),

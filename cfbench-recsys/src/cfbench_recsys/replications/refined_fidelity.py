@@ -25,6 +25,7 @@ def refined_fidelity(config: None = None) -> Replication:
         paper="refinedfidelity2025",
         analysis="reproduction",
         options={"paper": "refined-fidelity"},
+        other_data={"other_data": True},
         stored="replication-refined-fidelity",
         studies=(
             ReplicationStudy(

@@ -11,9 +11,12 @@
 - Table 6: its claims, as places among the ten algorithms (``published_claims.py``).
 - Table A1: area under the ROC curve and accuracy of the networks on the test rows.
 
-Each number and each claim has a verdict (``cfbench_core.verdicts``). Ranks and shares are of all factuals of the
-study, so they are compared without an interval. Times, and numbers of another reading of the columns, are not
-comparable by value.
+Each number and each claim has a verdict (``cfbench_core.verdicts``). Ranks and shares of all factuals of the paper are
+compared without an interval. If a run has fewer (other data sets, or fewer factuals of them), the interval is of all that
+the missing ones could be: ranks between 1 and 10, shares between 0 and 1. A number is then confirmed or refuted only if
+they could not change it, and else not comparable. Nor are times, numbers of another reading of the columns, and
+reproduced counterfactuals (figure 5, claims about stability): the second call has another seed here, the same settings
+in CF-tabular.
 
 ``cfbench advise RUN`` draws the trees of figures 8 (``--set by=strategy``) and 9.
 
@@ -32,6 +35,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.reports.verdict_cells import LEGEND, MARKS, verdict_cell
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.verdicts import (
     CONFIRMED,
@@ -51,14 +55,25 @@ from cfbench_tabular.analysis.printed_numbers import (
     KEYS,
     QUALITY,
     RANKED,
+    REPRODUCED,
     SECONDS,
     measured,
     printed_numbers,
     published,
     run_on_all,
 )
-from cfbench_tabular.analysis.published_claims import BEST, ITEM, places
+from cfbench_tabular.analysis.published_claims import (
+    BEST,
+    BOUNDS,
+    ITEM,
+    STABILITY,
+    TIES,
+    places,
+    with_missing,
+)
+from cfbench_tabular.analysis.published_claims import SECONDS as CLAIMED_TIME
 from cfbench_tabular.analysis.run_data import TOTAL, groups_of, listed, place, studies, tidied
+from cfbench_tabular.study import NAMES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,6 +90,7 @@ SPEC = ComponentSpec(
 )
 
 
+OTHER_SEED = "the second call has another seed here, the same settings in the paper"
 WHAT = {
     "table 4": "average ranks, valid counterfactuals",
     "table 5": "average ranks, valid and realistic counterfactuals",
@@ -125,7 +141,8 @@ class Reproduction:
         for study in studies(runs):
             ours = pd.DataFrame(list(measured(study)), columns=[*KEYS, "ours", "factuals"])
             both = printed.merge(ours, on=list(KEYS), how="left")
-            claims = places(study, both, ALGORITHMS)
+            whole = {dataset.name for dataset in study.datasets} >= set(NAMES)
+            claims = places(study, both, ALGORITHMS).assign(whole=whole)
             tables.append(pd.concat([both, claims], ignore_index=True).assign(model=study.model))
         table = pd.concat(tables, ignore_index=True)
         again = table.duplicated([*KEYS, "ours"]) & (table["item"] == QUALITY) & table["ours"].notna()
@@ -192,15 +209,18 @@ class Reproduction:
                 head = ["algorithm", "claim: among the best", "data", "place (printed)", "verdict"]
                 lines = tabulate(claims, head, tablefmt="simple")
                 blocks.append(f"table 6{where}: places among the ten algorithms\n{lines}")
-        return "\n\n".join(blocks)
+        return "\n\n".join([*blocks, LEGEND])
 
     def latex(self, table: pd.DataFrame) -> str:
         """Each table in the paper's form: algorithms in columns, measures by group in rows."""
+        from cfbench_core.reports.latex import escape
+
         found: list[str] = []
         for labels, own in groups_of(tidied(table).dropna(subset=["ours"]), ("model",)):
             about = place(labels, table)
             found += _latex_of(own, f", {about}" if about else "")
-        return "% \\usepackage{booktabs} \\usepackage{graphicx}\n\n" + "\n".join(found)
+        head = f"% \\usepackage{{booktabs}} \\usepackage{{graphicx}}\n% {escape(LEGEND)}\n\n"
+        return head + "\n".join(found)
 
 
 def _published_models(runs: Sequence[Run]) -> set[str]:
@@ -210,14 +230,47 @@ def _published_models(runs: Sequence[Run]) -> set[str]:
 
 def _verdict(row: Mapping[Any, Any], same_networks: bool, margin: float) -> Verdict:
     """The verdict on a printed number, or on a claim of table 6."""
-    ours = Interval(row["ours"])
+    if np.isnan(row["ours"]):
+        return number_verdict(0.0, Interval(np.nan))
     if row["item"] == ITEM:
-        return claim_verdict(ours, "<=", BEST)
-    if not np.isnan(row["ours"]) and row["item"] == SECONDS:
+        return _verdict_of_claim(row)
+    if row["item"] == SECONDS:
         return Verdict(NOT_COMPARABLE, "time of another machine")
-    if not np.isnan(row["ours"]) and not same_networks:
+    if not same_networks:
         return Verdict(NOT_COMPARABLE, "other networks, splits and readings of the columns")
-    return number_verdict(row["printed"], ours, margin=margin)
+    if row["item"] == REPRODUCED:
+        return Verdict(NOT_COMPARABLE, OTHER_SEED)
+    if row["item"] in WHAT and row["factuals"] < row["printed_factuals"]:
+        return _verdict_of_some(row, margin)
+    return number_verdict(row["printed"], Interval(row["ours"]), margin=margin)
+
+
+def _verdict_of_some(row: Mapping[Any, Any], margin: float) -> Verdict:
+    """Of a rank or a share of some of the paper's factuals: decided if no value of the others could change it."""
+    ends = (1, len(ALGORITHMS)) if row["item"] in RANKED else (0, 1)
+    low, high = (with_missing(row["ours"], row["factuals"], row["printed_factuals"], end) for end in ends)
+    found = number_verdict(row["printed"], Interval(row["ours"], low, high), margin=margin)
+    if found.word == UNDECIDED:
+        return Verdict(NOT_COMPARABLE, f"measured on {_part(row)}")
+    return Verdict(found.word, f"{found.reason}, whatever the rest of {_part(row)}")
+
+
+def _verdict_of_claim(row: Mapping[Any, Any]) -> Verdict:
+    """Of a place among the ten, of all data sets or of those at hand."""
+    ours = Interval(row["ours"])
+    if row["measure"] == STABILITY:
+        return Verdict(NOT_COMPARABLE, OTHER_SEED)
+    if row["measure"] == CLAIMED_TIME and not row["whole"]:
+        return Verdict(NOT_COMPARABLE, "a mean time over some of the 22 data sets")
+    bounds = [Interval(row[name]) for name in BOUNDS if not np.isnan(row[name])]
+    if len({claim_verdict(bound, "<=", BEST).word for bound in bounds}) > 1:
+        return Verdict(NOT_COMPARABLE, f"place on {_part(row)}")
+    readings = [Interval(row[name]) for name in TIES if not np.isnan(row[name])]
+    return claim_verdict(ours, "<=", BEST, readings=readings)
+
+
+def _part(row: Mapping[Any, Any]) -> str:
+    return f"{row['factuals']:,.0f} of {row['printed_factuals']:,.0f} factuals"
 
 
 def _sentences(table: pd.DataFrame) -> Iterator[str]:
@@ -257,10 +310,8 @@ def _latex_of(table: pd.DataFrame, about: str) -> Iterator[str]:
         names = [name for name in ALGORITHMS if name in set(rows["explainer"])]
         lines = []
         for group, own in groups_of(rows, ("group", "measure")):
-            cells = own.set_index("explainer")
-            shown = [
-                _both(cells["ours"].get(name), cells["printed"].get(name), labels["item"]) for name in names
-            ]
+            cells = {row["explainer"]: row for row in own.to_dict("records")}
+            shown = [_both(cells.get(name)) for name in names]
             lines.append([str(group["group"]), str(group["measure"]), *shown])
         caption = f"CF-tabular, {labels['item']}{about}: ours (printed)."
         yield tabular(["data", "measure", *names], lines, [False, False, *([True] * len(names))], caption)
@@ -307,7 +358,7 @@ def _claims_drawn(table: pd.DataFrame) -> Iterator[Figure]:
             f"{row['explainer']}: {row['measure']}, {row['group']} data" for row in rows.to_dict("records")
         ]
         values = rows[["printed", "ours"]].to_numpy(dtype=float)
-        text = [["" if np.isnan(value) else f"{value:.0f}" for value in row] for row in values]
+        text = [["" if np.isnan(value) else f"{value:g}" for value in row] for row in values]
         svg = heat_map(names, ["printed", "ours"], values, title=heading, direction="lower", text=text)
         yield Figure(heading, svg, f"A claim holds if the algorithm is among the best {BEST}.", wide=True)
 
@@ -320,7 +371,7 @@ def _claims_shown(table: pd.DataFrame) -> list[list[str]]:
             row["explainer"],
             row["measure"],
             row["group"],
-            f"{row['ours']:.0f}" + ("" if np.isnan(row["printed"]) else f" ({row['printed']:.0f})"),
+            f"{row['ours']:g}" + ("" if np.isnan(row["printed"]) else f" ({row['printed']:g})"),
             row["verdict"],
         ]
         for row in rows.to_dict("records")
@@ -330,18 +381,18 @@ def _claims_shown(table: pd.DataFrame) -> list[list[str]]:
 def _grid(rows: pd.DataFrame, rows_by: str = "explainer") -> tuple[pd.DataFrame, pd.DataFrame]:
     """Our numbers, explainers by measures, and the text with the printed numbers."""
     item = rows["item"].iloc[0]
-    shown = rows.assign(text=[_both(r.ours, r.printed, item) for r in rows.itertuples()])
+    shown = rows.assign(text=[_both(row) for row in rows.to_dict("records")])
     columns = "group" if item in BY_GROUP else "measure"
     order = list(dict.fromkeys(rows[columns]))
     values = shown.pivot(index=rows_by, columns=columns, values="ours")[order]
     return values, shown.pivot(index=rows_by, columns=columns, values="text")[order].fillna("")
 
 
-def _both(ours: Any, printed: Any, item: str) -> str:
-    """ "3.2 (4.1)"; an empty text where we have no number."""
-    if ours is None or np.isnan(ours):
+def _both(row: Mapping[Any, Any] | None) -> str:
+    """ "3.2 (4.1, -0.9) ✗"; an empty text where we have no number. Neither ranks nor shares have an interval."""
+    if row is None or np.isnan(row["ours"]):
         return ""
-    if item == SECONDS:
-        return f"{ours:.2g} ({printed:.2f})"
-    digits = 1 if item in RANKED else 2
-    return f"{ours:.{digits}f} ({printed:.{digits}f})"
+    if row["item"] == SECONDS:
+        return f"{row['ours']:.2g} ({row['printed']:.2f}) {MARKS[row['verdict']]}"
+    digits = 1 if row["item"] in RANKED else 2
+    return verdict_cell(Interval(row["ours"]), row["printed"], row["verdict"], f"{{:.{digits}f}}".format)

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.verdicts import NOT_REPRODUCIBLE, Interval, Verdict, claim_verdict
+from cfbench_core.verdicts import NOT_COMPARABLE, NOT_REPRODUCIBLE, Interval, Verdict, claim_verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,10 +91,18 @@ def _of_ranking(kind: str, subject: str, grid: pd.DataFrame) -> float:
     return float((full[subject] < others.min(axis=1) - SAME).mean())
 
 
-def verdict(claim: Mapping[Any, Any], value: float) -> Verdict:
-    """Whether a claim holds for a statistic; NaN: what it needs was not run."""
+def verdict(claim: Mapping[Any, Any], value: float, other: str = "") -> Verdict:
+    """Whether a claim holds for a statistic; NaN: what it needs was not run.
+
+    Args:
+        claim: with its relation and threshold.
+        value: of its statistic.
+        other: what it was measured with in place of the paper's models; it is not comparable then.
+    """
     if value != value:
         return Verdict(NOT_REPRODUCIBLE, "a metric, judge or generator that it needs was not run")
+    if other:
+        return Verdict(NOT_COMPARABLE, other)
     return claim_verdict(Interval(value), claim["relation"], float(claim["threshold"]))
 
 

@@ -2,7 +2,8 @@
 
 A run with ``protocol.reference: paragraph`` is compared with tables II to VI and figure 2, one with ``reference: written``
 with table VII. For a data set of the paper, the printed value is that of the data set. For another one there is no printed
-value: the lowest and the highest of the five domains are shown instead, and there is no difference. A generator with a
+value: the lowest and the highest of the five domains are shown instead, and there is no difference. What another model
+measures than that of the paper (``published_measures.py``) is not comparable, nor are claims about it. A generator with a
 variant is the generator of the paper; of two, ``-paper`` decides the claims. Figure 2 has no printed numbers. Metrics that
 are one under a judge (``same_as``) stay in their tables, since each has a printed value of its own; a note names them.
 """
@@ -17,6 +18,7 @@ import numpy as np
 
 from cfbench_core.analyses import Figure
 from cfbench_core.config import Help, Range
+from cfbench_core.reports.verdict_cells import LEGEND, MARKS, verdict_cell
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.verdicts import MARGIN, NOT_COMPARABLE, Interval, Verdict, count_verdicts, number_verdict
 from cfbench_text.analysis.published_factuality import (
@@ -28,6 +30,7 @@ from cfbench_text.analysis.published_factuality import (
     statistic,
     verdict,
 )
+from cfbench_text.analysis.published_measures import stand_in
 from cfbench_text.analysis.shared import (
     groups_of,
     judge_notes,
@@ -185,22 +188,28 @@ class Reproduction:
         """The tables in the paper's form: generators across, ours and the printed value in a cell."""
         from tabulate import tabulate
 
-        return "\n\n".join(
-            f"{heading}\n{tabulate(lines, heads, tablefmt='simple', disable_numparse=True)}"
-            for heading, heads, lines in _blocks(table)
+        return (
+            "\n\n".join(
+                f"{heading}\n{tabulate(lines, heads, tablefmt='simple', disable_numparse=True)}"
+                for heading, heads, lines in _blocks(table)
+            )
+            + f"\n\n{LEGEND}"
         )
 
     def latex(self, table: pd.DataFrame) -> str:
-        from cfbench_core.reports.latex import tabular
+        from cfbench_core.reports.latex import escape, tabular
 
         found = [
             tabular(heads, lines, [False, *([True] * (len(heads) - 1))], heading)
             for heading, heads, lines in _blocks(table)
         ]
-        return "% \\usepackage{booktabs} \\usepackage{graphicx}\n\n" + "\n".join(found)
+        head = f"% \\usepackage{{booktabs}} \\usepackage{{graphicx}}\n% {escape(LEGEND)}\n\n"
+        return head + "\n".join(found)
 
 
-_OURS = ["ours", "std", "n", "same_as"]
+STAND_IN = "stand_in"
+"""What a number was measured with in place of the paper's model; not a column of the analysis's table."""
+_OURS = ["ours", "std", "n", "same_as", STAND_IN]
 
 
 def generator_of(cell: RunCell) -> str:
@@ -279,6 +288,7 @@ def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, 
                 "ours": float(values.mean()),
                 "std": float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
                 "n": len(values),
+                STAND_IN: stand_in(run.config, metric, judge),
                 "same_as": same.get((str(cell.labels["dataset"]), column.name), ""),
             }
 
@@ -307,16 +317,22 @@ def _with_verdicts(table: pd.DataFrame, margin: float) -> pd.DataFrame:
     """Whether each number is the printed one, by the interval of its mean; numbers of other data sets are not compared."""
     found = []
     for row in table.to_dict("records"):
-        half = (
-            1.96 * row["std"] / np.sqrt(row["n"]) if row["n"] and not np.isnan(row["std"]) else float("nan")
-        )
-        ours = Interval(row["ours"], row["ours"] - half, row["ours"] + half)
-        if row["dataset"] in DOMAINS:
-            found.append(number_verdict(row["printed"], ours, margin=margin))
-        else:
+        ours = _interval(row)
+        if row["dataset"] not in DOMAINS:
             found.append(Verdict(NOT_COMPARABLE, "not a data set of the paper"))
+        elif isinstance(row.get(STAND_IN), str) and row[STAND_IN]:
+            found.append(Verdict(NOT_COMPARABLE, row[STAND_IN]))
+        else:
+            found.append(number_verdict(row["printed"], ours, margin=margin))
     words, reasons = zip(*found, strict=True) if found else ((), ())
     return table.assign(verdict=list(words), reason=list(reasons))
+
+
+def _interval(row: Any) -> Interval:
+    """Of a mean over explanations; none of a count."""
+    known = row["n"] and not np.isnan(row["std"])
+    half = 1.96 * row["std"] / np.sqrt(row["n"]) if known else float("nan")
+    return Interval(row["ours"], row["ours"] - half, row["ours"] + half)
 
 
 def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -334,7 +350,11 @@ def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, An
         judges = list(dict.fromkeys(ours["judge"][ours["metric"].isin(needed)])) if needed else [""]
         as_printed = statistic(claim, theirs)
         for judge in judges:
-            here = statistic(claim, ours[ours["judge"].isin(["", judge])])
+            own = ours[ours["judge"].isin(["", judge])]
+            here = statistic(claim, own)
+            of_claim = own[own["metric"].isin([claim["metric"], claim["subject"]])]
+            other = "; ".join(dict.fromkeys(filter(None, of_claim[STAND_IN].fillna(""))))
+            decided = verdict(claim, here, other)
             yield {
                 "table": CLAIMS,
                 "metric": claim["claim"],
@@ -344,8 +364,8 @@ def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, An
                 "sentence": f"{claim['sentence']} (section {claim['section']})",
                 "rule": rule(claim),
                 "verdict_printed": verdict(claim, as_printed).word,
-                "verdict": verdict(claim, here).word,
-                "reason": verdict(claim, here).reason,
+                "verdict": decided.word,
+                "reason": decided.reason,
             }
 
 
@@ -404,17 +424,14 @@ def _grid(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cell(row: Any) -> str:
-    """ "0.12±0.20 (0.10±0.18)", or with the range of the five domains "(0.04 to 0.21)"."""
-    if row["table"] == STATISTICS:
-        ours, low, high, printed = (
-            _count(row[name]) for name in ("ours", "printed_low", "printed_high", "printed")
-        )
-    else:
-        low, high = _number(row["printed_low"]), _number(row["printed_high"])
-        ours, printed = _spread(row["ours"], row["std"]), _spread(row["printed"], row["printed_std"])
-    if printed:
-        return f"{ours} ({printed})"
-    return f"{ours} ({low} to {high})" if low else ours
+    """ "0.12 ±0.02 (0.10 ±0.18, +0.02) ✓", or with the range of the five domains "(0.04 to 0.21) –"."""
+    number = _count if row["table"] == STATISTICS else _number
+    ours, printed = _interval(row), row["printed"]
+    if np.isnan(printed) and not np.isnan(row["printed_low"]):
+        of_domains = f"{number(row['printed_low'])} to {number(row['printed_high'])}"
+        shown = verdict_cell(ours, np.nan, row["verdict"], number)
+        return f"{shown} ({of_domains}) {MARKS.get(row['verdict'], '')}".rstrip()
+    return verdict_cell(ours, printed, row["verdict"], number, deviation=row["printed_std"])
 
 
 def _count(value: float) -> str:
@@ -425,10 +442,6 @@ def _count(value: float) -> str:
 
 def _number(value: float) -> str:
     return "" if np.isnan(value) else f"{value:.4f}"
-
-
-def _spread(value: float, deviation: float) -> str:
-    return _number(value) + ("" if np.isnan(deviation) else f"±{deviation:.4f}")
 
 
 def _tidy(table: pd.DataFrame) -> pd.DataFrame:

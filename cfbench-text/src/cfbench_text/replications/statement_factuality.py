@@ -2,8 +2,8 @@
 
 The study of the paper needs language models and a large GPU. Its small version runs here: Musical Instruments, whose reviews
 are of the same source, four of the generators, extraction by rules, a judge that compares words, and MiniLM in place of the
-encoders of table VI. Its numbers are not comparable with the printed ones, its claims are. Table VII compares with reviews
-as written: it is a study of its own.
+encoders of table VI. Neither its numbers nor claims about them are comparable with those of the paper. Table VII
+compares with reviews as written: it is a study of its own.
 """
 
 from __future__ import annotations

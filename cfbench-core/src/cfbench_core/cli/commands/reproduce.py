@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ TEXT_FORMATS = ("table", "csv", "markdown", "html", "latex", "json")
         "cfbench reproduce cf-tabular --list               its tables and figures, with the cost of each",
         "cfbench reproduce cf-tabular table-4              a small version, minutes",
         "cfbench reproduce cf-tabular --scale paper        everything, at the size of the paper",
+        "cfbench reproduce refined-fidelity --data debian-python   on other data",
         "cfbench reproduce cf-tabular table-4 --format latex > table-4.tex",
     ),
 )
@@ -45,11 +47,23 @@ TEXT_FORMATS = ("table", "csv", "markdown", "html", "latex", "json")
 @click.option(
     "--scale", type=click.Choice(SCALES), default=SMALL, show_default=True, help="Size of the study."
 )
+@click.option(
+    "--data",
+    metavar="NAME",
+    multiple=True,
+    help="Other data sets in place of those of the studies; may be repeated.",
+)
 @click.option("--list", "listing", is_flag=True, help="List tables and figures; compute nothing.")
 @options.output_format(*TEXT_FORMATS)
 @options.study
 def command(
-    paper: str | None, items: tuple[str, ...], scale: str, listing: bool, form: str, study: StudyOptions
+    paper: str | None,
+    items: tuple[str, ...],
+    scale: str,
+    data: tuple[str, ...],
+    listing: bool,
+    form: str,
+    study: StudyOptions,
 ) -> int:
     """Reproduce tables and figures of a PAPER: run what they need, and compare with the printed numbers.
 
@@ -68,21 +82,21 @@ def command(
         )
         return OK
     component, replication = find_replication(paper)
+    if data:
+        study = dataclasses.replace(study, changes=(f"data=[{', '.join(data)}]", *study.changes))
     chosen = replication.chosen(items)
     folder = run_folder(paper, scale, study.out)
     runs = [
         _run(replication, one.name, scale, folder / one.name, study)
         for one in replication.studies_of(chosen, scale)
     ]
-    found = compared(component, replication, chosen, scale, runs)
+    found = compared(component, replication, chosen, scale, runs, changes=study.all_changes)
     _show(found.answer, runs, form)
     return FAILED if any(run.exit_code for run in runs) else OK
 
 
 def _run(replication: Replication, name: str, scale: str, out: Path, study: StudyOptions) -> Run:
     """Runs one study, with its progress on stderr."""
-    import dataclasses
-
     from cfbench_core.cli.prepare import prepared
     from cfbench_core.cli.running import execute_shown
 
