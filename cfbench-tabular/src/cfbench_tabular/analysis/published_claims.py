@@ -112,7 +112,7 @@ def of_ranks(own: pd.DataFrame, name: str, count: int) -> dict[str, float]:
         name: the algorithm.
         count: of algorithms.
     """
-    values = own["ours"].to_dict()
+    values = {str(algorithm): float(ours) for algorithm, ours in own["ours"].items()}
     found = of_means(values, name, count)
     measured, whole = own["factuals"].max(), own["printed_factuals"].max()
     if np.isnan(found["ours"]) or not whole >= measured:
