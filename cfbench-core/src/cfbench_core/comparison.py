@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cfbench_core.plan import TIME
 from cfbench_core.reports.table_data import outcome_words
-from cfbench_core.run_directory import TIME, Run, RunCell
+from cfbench_core.run_directory import Run, RunCell
 from cfbench_core.statistics import FloatArray, UnitValues, align, bootstrap_interval
 
 Verdict = Literal["better", "worse", "different", "no significant difference", "identical"]

@@ -32,6 +32,10 @@ class Column:
     required: bool = False
 
 
+TIME = Column("time", "lower", None, "How long does one explanation take, in seconds of wall time?")
+"""The column that every cell has in addition to its metrics, from ``costs.parquet``."""
+
+
 @dataclass(frozen=True)
 class Cell:
     """One place of the experiment's grid.

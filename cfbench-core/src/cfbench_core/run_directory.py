@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.model_quality import FIELDS, Quality
 from cfbench_core.outcomes import DONE
-from cfbench_core.plan import Column, TableLayout
+from cfbench_core.plan import TIME, Column, TableLayout
 from cfbench_core.run_files import REWRITE, RunFiles
+from cfbench_core.run_summary import SUMMARY, summarise
 from cfbench_core.specs import resolve
 from cfbench_core.yaml_nodes import compose, plain
 
@@ -28,17 +29,13 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from cfbench_core.statistics import FloatArray, UnitValues
-
-TIME = Column("time", "lower", None, "How long does one explanation take, in seconds of wall time?")
-"""The column that every cell has in addition to its metrics, from ``costs.parquet``."""
+    from cfbench_core.statistics import UnitValues
 
 _NOT_LABELS = {"cell", "role", "status", "reason", "metrics", "stages", "coverage", "units"}
 _SCORES = ("cell", "metric", "unit", "value", "status")
 _TABLES = ("scores", "explanations", "costs", "details")
 _SMALL = 16_000_000
 """Bytes of a table that is read once as a whole, not once for each cell."""
-_SUMMARY = ("mean", "std", "ci_low", "ci_high", "n", "n_missing")
 
 
 @dataclass(frozen=True)
@@ -318,8 +315,8 @@ class Run:
     def summary(self) -> pd.DataFrame:
         """``summary.csv``; computed where the file does not exist yet."""
         if self._files.verified("summary.csv").exists():
-            return self._files.csv("summary.csv", ("cell", "metric", *_SUMMARY))
-        return summarise(self)
+            return self._files.csv("summary.csv", ("cell", "metric", *SUMMARY))
+        return summarise(self.cells(), self.unit_values)
 
     @functools.cached_property
     def unit_values(self) -> Mapping[str, UnitValues]:
@@ -405,57 +402,13 @@ def _cell(entry: Mapping[str, Any]) -> RunCell:
     )
 
 
-def summarise(run: Run) -> pd.DataFrame:
-    """One row for each cell and metric, in the order of the plan, "time" last.
-
-    Columns: cell, its labels, metric, status, mean, std, ci_low, ci_high, n, n_missing. A cell that was to
-    run and has no result has rows with n = 0; a skipped cell has none.
-    """
-    import pandas as pd
-
-    from cfbench_core.statistics import summary_of
-
-    summary = summary_of(run.unit_values)
-    found: dict[Any, dict[Any, Any]] = {
-        (row["cell"], row["metric"]): row for row in summary.to_dict("records")
-    }
-    rows: list[dict[Any, Any]] = []
-    for cell in run.cells():
-        if cell.status == "skipped":
-            continue
-        measured = run.unit_values[cell.id].metrics if cell.id in run.unit_values else ()
-        for metric in dict.fromkeys([*(column.name for column in cell.columns), *measured]):
-            numbers = found.get((cell.id, metric), {"n": 0, "n_missing": 0})
-            if metric == TIME.name:
-                numbers = numbers | _time_interval(run.unit_values[cell.id].column(metric))
-            rows.append({**numbers, "cell": cell.id, **cell.labels, "metric": metric, "status": cell.status})
-    frame = pd.DataFrame(rows, columns=_summary_columns(run))
-    return frame.astype({"n": "int64", "n_missing": "int64"})
-
-
-def _time_interval(seconds: FloatArray) -> dict[str, float]:
-    """Units explained in one batch share its time evenly: equal times are one measurement, not many."""
-    import numpy as np
-
-    from cfbench_core.statistics import bootstrap_interval
-
-    measured = seconds[~np.isnan(seconds)]
-    low, high = bootstrap_interval(measured, clusters=measured)
-    return {"ci_low": float(low), "ci_high": float(high)}
-
-
-def _summary_columns(run: Run) -> list[str]:
-    labels = dict.fromkeys(label for cell in run.cells() for label in cell.labels)
-    return ["cell", *labels, "metric", "status", *_SUMMARY]
-
-
 def write_summary(run: Run) -> Path:
     """Writes ``summary.csv``, ten significant digits, and returns its path."""
     from cfbench_core.csv_cells import protected_frame
     from cfbench_core.files import write_atomically
 
     path = run.directory / "summary.csv"
-    frame = summarise(run)
+    frame = summarise(run.cells(), run.unit_values)
     text = protected_frame(frame).to_csv(index=False, float_format="%.10g", lineterminator="\n")
     write_atomically(path, text)
     run.__dict__.pop("summary", None)  # what was read before is read anew

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cfbench_core.run_directory import TIME
+from cfbench_core.plan import TIME
 
 if TYPE_CHECKING:
     from cfbench_core.plan import Column

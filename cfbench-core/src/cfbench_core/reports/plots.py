@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from cfbench_core.plan import TIME
 from cfbench_core.reports.charts.scatter import Point, scatter_chart
 from cfbench_core.reports.charts.svg import (
     Scale,
@@ -25,7 +26,6 @@ from cfbench_core.reports.charts.svg import (
     text,
 )
 from cfbench_core.reports.table_data import Entry, Header, Row, Table
-from cfbench_core.run_directory import TIME
 
 WIDTH = 340
 _LINE = 21

@@ -16,9 +16,9 @@ from typing import Any
 from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
 from cfbench_core.model_quality import Quality
-from cfbench_core.plan import Column
+from cfbench_core.plan import TIME, Column
 from cfbench_core.reports.table_data import Aside, Effect, Entry, Header, Lead, Number, Row, Table
-from cfbench_core.run_directory import TIME, Run
+from cfbench_core.run_directory import Run
 
 FILE = "report.json"
 FORMAT = 2

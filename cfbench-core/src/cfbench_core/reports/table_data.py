@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from cfbench_core.model_quality import Quality, quality_words
-from cfbench_core.plan import Column
-from cfbench_core.run_directory import TIME
+from cfbench_core.plan import TIME, Column
 
 Emphasis = Literal["", "best", "second"]
 

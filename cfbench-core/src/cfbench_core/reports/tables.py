@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from cfbench_core.plan import TIME
 from cfbench_core.primary_metric import primary_place
 from cfbench_core.reports.columns import repeated
 from cfbench_core.reports.labels import label_texts
@@ -32,7 +33,7 @@ from cfbench_core.reports.table_data import (
     outcome_words,
 )
 from cfbench_core.reports.winners import Advantage, Verdict, required_only, verdicts
-from cfbench_core.run_directory import TIME, Run, RunCell
+from cfbench_core.run_directory import Run, RunCell
 from cfbench_core.statistics import align, rank_agreement
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from cfbench_core.model_quality import quality_words
 from cfbench_core.plain_text import visible
+from cfbench_core.plan import TIME
 from cfbench_core.reports.table_data import Header, Row, Table
-from cfbench_core.run_directory import TIME
 
 if TYPE_CHECKING:
     from rich.console import Console

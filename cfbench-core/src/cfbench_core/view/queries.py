@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.plan import TIME
 from cfbench_core.reports.labels import label_texts
 from cfbench_core.reports.table_data import LEGEND, Table, outcome_words
-from cfbench_core.run_directory import TIME, Run, RunCell
+from cfbench_core.run_directory import Run, RunCell
 from cfbench_core.view.blocks import to_json
 from cfbench_core.view.progress import is_running
 from cfbench_core.view.unit_tables import TIME_COLUMN, histogram, most_edited, wide

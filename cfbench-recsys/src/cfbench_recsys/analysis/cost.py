@@ -21,8 +21,7 @@ import numpy as np
 
 from cfbench_core.model_quality import Quality
 from cfbench_core.outcomes import DONE
-from cfbench_core.plan import MODEL_QUERIES
-from cfbench_core.run_directory import TIME
+from cfbench_core.plan import MODEL_QUERIES, TIME
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.analysis.shared import (
     OWN,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cfbench_core.run_directory import TIME
+from cfbench_core.plan import TIME
 from cfbench_core.statistics.bootstrap import resampled_means
 from cfbench_recsys.analysis.shared import (
     FloatArray,

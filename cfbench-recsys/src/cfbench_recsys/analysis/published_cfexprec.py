@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfbench_core.plan import Column
-from cfbench_core.run_directory import TIME
+from cfbench_core.plan import TIME, Column
 from cfbench_recsys.analysis.measured_means import MeasuredMeans, config_of, measure, split_label
 from cfbench_recsys.analysis.published_claims import claim_rows
 from cfbench_recsys.analysis.published_tables import read_published

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cfbench_core.run_directory import TIME
+from cfbench_core.plan import TIME
 from cfbench_core.verdicts import NOT_COMPARABLE, Interval, Verdict, claim_verdict
 from cfbench_recsys.analysis.claim_statistics import (
     OF_DIFFERENCES,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfbench_core.run_directory import TIME
+from cfbench_core.plan import TIME
 from cfbench_core.statistics import friedman
 from cfbench_tabular.analysis.grouped_rates import values_of_all
 from cfbench_tabular.analysis.rankings import ranked

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfbench_core.run_directory import TIME
+from cfbench_core.plan import TIME
 from cfbench_tabular.analysis.run_data import REALISTIC, VALID, Study
 
 if TYPE_CHECKING:

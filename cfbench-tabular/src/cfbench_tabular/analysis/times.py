@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfbench_core.run_directory import TIME
+from cfbench_core.plan import TIME
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.analysis.run_data import finished, groups_of, place, studies, tidied
 

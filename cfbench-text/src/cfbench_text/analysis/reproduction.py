@@ -21,6 +21,7 @@ from cfbench_core.config import Help, Range
 from cfbench_core.reports.verdict_cells import LEGEND, MARKS, verdict_cell
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.verdicts import MARGIN, NOT_COMPARABLE, Interval, Verdict, count_verdicts, number_verdict
+from cfbench_text.analysis.number_texts import count_text, number_text
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
     GENERATORS,
@@ -396,9 +397,9 @@ def _blocks(table: pd.DataFrame) -> Iterator[tuple[str, list[str], list[list[str
                 row["metric"],
                 row["judge"],
                 row["rule"],
-                _number(row["printed"]),
+                number_text(row["printed"]),
                 row["verdict_printed"],
-                _number(row["ours"]),
+                number_text(row["ours"]),
                 row["verdict"],
             ]
             for row in decided.to_dict("records")
@@ -425,23 +426,13 @@ def _grid(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _cell(row: Any) -> str:
     """ "0.12 ±0.02 (0.10 ±0.18, +0.02) ✓", or with the range of the five domains "(0.04 to 0.21) –"."""
-    number = _count if row["table"] == STATISTICS else _number
+    number = count_text if row["table"] == STATISTICS else number_text
     ours, printed = _interval(row), row["printed"]
     if np.isnan(printed) and not np.isnan(row["printed_low"]):
         of_domains = f"{number(row['printed_low'])} to {number(row['printed_high'])}"
         shown = verdict_cell(ours, np.nan, row["verdict"], number)
         return f"{shown} ({of_domains}) {MARKS.get(row['verdict'], '')}".rstrip()
     return verdict_cell(ours, printed, row["verdict"], number, deviation=row["printed_std"])
-
-
-def _count(value: float) -> str:
-    if np.isnan(value):
-        return ""
-    return f"{value:,.0f}" if value == round(value) else f"{value:.2f}"
-
-
-def _number(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.4f}"
 
 
 def _tidy(table: pd.DataFrame) -> pd.DataFrame:
