@@ -55,8 +55,18 @@ def made_up(cells: dict[str, tuple[str, str, str, list[float]]]) -> Any:
         {"dataset": "d", "model": ["weak", "good"], "metric": "HR@10", "value": [0.1, 0.2]}
     )
     explanations = pd.DataFrame(edits)
+
+    def batches(
+        name: str, columns: list[str], cells: list[str] | None = None, metrics: list[str] | None = None
+    ) -> list[pd.DataFrame]:
+        """The rows of a table one by one, as a run reads them in parts."""
+        rows = explanations if name == "explanations.parquet" else pd.DataFrame(scores)
+        for column, wanted in (("cell", cells), ("metric", metrics)):
+            rows = rows if wanted is None else rows[rows[column].isin(wanted)]
+        return [rows.iloc[[place]][list(columns)] for place in range(len(rows))]
+
     return SimpleNamespace(
-        batches=lambda name, columns: [pd.DataFrame([row])[list(columns)] for row in scores],
+        batches=batches,
         explanations=explanations,
         explanations_of=lambda cell: explanations[explanations["cell"] == cell],
         quality=quality,
