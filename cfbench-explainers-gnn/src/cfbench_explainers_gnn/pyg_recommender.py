@@ -108,7 +108,7 @@ class Config:
     ] = 2
 
     def __post_init__(self) -> None:
-        """What is wrong without a look into code of the user's own: that is not imported before it is needed."""
+        """Checks what can be known without importing the user's code, which happens only where it is needed."""
         if problem := library_problem(self.factory):
             raise ValueError(f"factory: {problem}")
         known = [name for name in inspect.signature(light_gcn).parameters if name != "num_nodes"]

@@ -135,10 +135,12 @@ def test_arrays_and_options_that_no_recommender_takes_are_one_clear_line(
     assert said in line and "allow_pickle" not in line
 
 
-@pytest.mark.parametrize("kept", [10, 100, 300, 400])
-def test_damaged_files_of_numpy_are_refused_without_advice_to_execute_them(tmp_path: Path, kept: int) -> None:
+@pytest.mark.parametrize("intact", [10, 100, 300, 400])
+def test_damaged_files_of_numpy_are_refused_without_advice_to_execute_them(
+    tmp_path: Path, intact: int
+) -> None:
     whole = implicit_als(tmp_path / "als.npz").read_bytes()
-    for content in (whole[:kept], whole[:kept] + bytes(40) + whole[kept + 40 :]):
+    for content in (whole[:intact], whole[:intact] + bytes(40) + whole[intact + 40 :]):
         (tmp_path / "als.npz").write_bytes(content)
         line = refusal(tmp_path / "als.npz")
         assert line.startswith(f"{tmp_path / 'als.npz'}: ") and "pickle" not in line

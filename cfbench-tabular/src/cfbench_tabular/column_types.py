@@ -45,8 +45,8 @@ def inferred_step(values: FloatArray) -> float | None:
     """
     for decimals in range(MOST_DECIMALS + 1):
         step = float(f"1e-{decimals}")
-        away = np.abs(values - nearest_multiple(values, step))
-        if not off_step(values, step).any() and not (away > _tolerance(values, SMALL * np.abs(values))).any():
+        tolerance = np.minimum(OFF * step, SMALL * np.abs(values))
+        if not _is_off(values, step, tolerance).any():
             return step
     return None
 
@@ -59,13 +59,14 @@ def nearest_multiple(values: FloatArray, step: float) -> FloatArray:
 
 def off_step(values: FloatArray, step: float) -> BoolArray:
     """Which values are not multiples of ``step``, up to rounding errors."""
+    return _is_off(values, step, OFF * step)
+
+
+def _is_off(values: FloatArray, step: float, tolerance: FloatArray | float) -> BoolArray:
+    """Which values miss their multiples by more than a tolerance and the rounding of their last digits."""
     away = np.abs(values - nearest_multiple(values, step))
-    found: BoolArray = away > _tolerance(values, OFF * step)
+    found: BoolArray = away > tolerance + 4 * np.spacing(np.abs(values))
     return found
-
-
-def _tolerance(values: FloatArray, off: FloatArray | float) -> FloatArray:
-    return off + 4 * np.spacing(np.abs(values))
 
 
 def number_of(text: Any, form: Format) -> float:

@@ -101,7 +101,7 @@ def reference_problem(reference: str, libraries: Sequence[str]) -> str:
 
 
 def _absent_name(module: str, name: str) -> str:
-    """That a module of the user's own has no such name, as far as its source says so; empty otherwise. Imports nothing."""
+    """The message that a module of the user lacks a name, as far as its source can tell; else empty. Imports nothing."""
     names = _names_of_loaded(module) or _names_in_source(module)
     if not names or name in names:
         return ""
@@ -114,7 +114,7 @@ def _names_of_loaded(module: str) -> frozenset[str]:
 
 
 def _names_in_source(module: str) -> frozenset[str]:
-    """All names that a file binds anywhere; none where only running it can tell, or the module is part of a package."""
+    """All names that a file binds. None for a module inside a package, and where only running the file would tell."""
     if "." in module:
         return frozenset()  # to find it, its package would be imported
     try:

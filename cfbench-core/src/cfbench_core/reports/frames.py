@@ -68,9 +68,9 @@ def cells(frame: pd.DataFrame, most: int | None = None) -> Cells:
     import pandas as pd
 
     frame = _with_intervals(frame)
-    kept = frame if most is None else frame.iloc[:most]
+    shown = frame if most is None else frame.iloc[:most]
     columns = [
-        [formatted(value) for value in kept.iloc[:, place].tolist()] for place in range(frame.shape[1])
+        [formatted(value) for value in shown.iloc[:, place].tolist()] for place in range(frame.shape[1])
     ]
     varies = [place for place in range(len(columns)) if _varies(frame.iloc[:, place], columns[place])]
     numbers = [

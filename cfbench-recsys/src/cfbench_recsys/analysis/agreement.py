@@ -54,6 +54,7 @@ MOSTLY = 0.5
 """Pairs that agree on more than this share of their units are counted in the summary."""
 
 _EDIT = ["unit", "edge_user", "edge_item", "op"]
+"""The columns that say whether two edits are the same."""
 
 
 def _wanted(cell: RunCell) -> bool:

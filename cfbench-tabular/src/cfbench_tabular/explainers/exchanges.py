@@ -122,9 +122,8 @@ class Exchanges:
                 by = lacking[:, :, None] * np.where(spare, 1 / stretch, stretch) / np.abs(slopes)
                 values = here + np.sign(slopes) * rounded_up(by, self.steps[numbers])
             back = np.clip(values, np.minimum(here, least), np.maximum(here, least))
-            back = np.where(
-                slopes * (least - here) > 0, least, back
-            )  # all the way, if that adds to the margin
+            # all the way, if that adds to the margin
+            back = np.where(slopes * (least - here) > 0, least, back)
             values = np.where(spare, back, values)
             within = np.clip(values, terms.low[:, None, numbers], terms.high[:, None, numbers])
             outside = ~(np.abs(values - within) <= ROUNDING) | (within == here)
