@@ -46,14 +46,13 @@ def printed_numbers() -> pd.DataFrame:
     import pandas as pd
 
     table = _read("statement_factuality.csv")
-    numbers = {
-        "page": table["page"].astype(int),
-        "printed": table["value"].astype(float),
-        "printed_std": pd.to_numeric(table["deviation"]),
-        "rounded_by": table["value"].map(rounding),
-        "metric": table["metric"].replace(OUR_NAMES),
-    }
-    found = table.assign(**numbers).drop(columns=["value", "deviation"])
+    found = table.assign(
+        page=table["page"].astype(int),
+        printed=table["value"].astype(float),
+        printed_std=pd.to_numeric(table["deviation"]),
+        rounded_by=table["value"].map(rounding),
+        metric=table["metric"].replace(OUR_NAMES),
+    ).drop(columns=["value", "deviation"])
     return found.rename(columns={"domain": "dataset", "generator": "model"})
 
 
