@@ -106,13 +106,18 @@ def incompatibility(runs: Sequence[Run], other_data: bool) -> str:
 
 
 def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-    """The numbers (see :func:`numbers`) and the claims (see ``published_claims.claim_rows``) on these runs."""
+    """The numbers (see :func:`numbers`) and the claims (see ``published_claims.claim_rows``) on these runs.
+
+    With ``other_data``, what the paper prints of data sets that no run has is left out.
+    """
     means = measure(runs, EXPLAINERS, METRICS, AT_RANKS)
-    if not other_data and len(means.frame):
-        means = means.rows(means.frame["dataset"].isin((*DATASETS, STANDS_IN)).to_numpy())
+    of_runs = {str(cell.labels.get("dataset")) for run in runs for cell in run.cells()}
+    shown = of_runs if other_data else {*DATASETS, STANDS_IN}
+    if len(means.frame):
+        means = means.rows(means.frame["dataset"].isin(shown).to_numpy())
     table = numbers(runs, means)
-    if not other_data and len(table):
-        table = table[table["dataset"].isin((*DATASETS, STANDS_IN))]
+    if len(table):
+        table = table[table["dataset"].isin(shown)]
     return table, list(claim_rows(claims(), printed_means(), means))
 
 

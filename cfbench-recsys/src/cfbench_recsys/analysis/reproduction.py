@@ -202,8 +202,8 @@ class Reproduction:
         for labels, rows in group_rows(claims, ("variant",)):
             of = f" (variant {labels['variant']})" if labels["variant"] else ""
             sentences.append(f"Claims of {self.paper.title} here{of}: {count_verdicts(rows['verdict'])}.")
-        if len(claims):
-            once = claims.drop_duplicates("claim")
+        once = claims.drop_duplicates("claim")
+        if set(once["verdict_printed"]) - {NOT_COMPARABLE}:
             sentences.append(f"By its own printed numbers: {count_verdicts(once['verdict_printed'])}.")
         for labels, rows in group_rows(tidy[tidy["item"] != CLAIMS], ("item",)):
             sentences.append(f"{_name(labels['item'])}: {count_verdicts(rows['verdict'])}.")
