@@ -116,3 +116,9 @@ def test_an_unknown_relation_names_the_known_ones() -> None:
 
 def test_verdicts_are_counted_in_their_order() -> None:
     assert count_verdicts(["refuted", "confirmed", "refuted"]) == "1 confirmed, 2 refuted"
+
+
+def test_the_reason_of_a_tie_has_the_whole_range_of_both_readings() -> None:
+    readings = [Interval(1.0, 0.5, 1.0), Interval(1.0, 1.0, 1.0)]
+    found = claim_verdict(Interval(1.0, 0.5, 1.0), ">", 0.5, readings=readings)
+    assert found == ("undecided", "tied: 0.5 to 1 by how ties are counted, against > 0.5")

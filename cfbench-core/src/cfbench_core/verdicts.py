@@ -128,7 +128,7 @@ def claim_verdict(
     if math.isnan(statistic.value):
         return Verdict(NOT_REPRODUCIBLE, "not measured here")
     if len({claim_verdict(reading, relation, threshold).word for reading in readings}) > 1:
-        ends = sorted(reading.value for reading in readings)
+        ends = sorted(limit for reading in readings for limit in reading.limits)
         by_ties = f"tied: {ends[0]:.3g} to {ends[-1]:.3g} by how ties are counted"
         return Verdict(UNDECIDED, f"{by_ties}, against {relation} {threshold:.3g}")
     low, high = statistic.limits
