@@ -3,6 +3,10 @@
     python scripts/index_results.py            # after a result was stored
 
 ``index.schema.json`` in the same folder is the JSON Schema of the index. Needs no other package.
+
+``components`` has the version of each component that the rows name, at the commit of the result ("" if it is not known).
+It is read from the git history; without it, that of the index that exists is used. ``outdated`` lists the components that
+have another version today, which needs no history.
 """
 
 from __future__ import annotations
@@ -10,22 +14,32 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from component_versions import has_history, today, versions_in
+
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 OWN = ("index", "index.schema")
-FORMAT = 1
+FORMAT = 2
 
 
 def main() -> None:
-    (RESULTS / "index.json").write_text(text_of_index(RESULTS), encoding="utf-8")
+    (RESULTS / "index.json").write_text(text_of_index(RESULTS, has_history()), encoding="utf-8")
 
 
-def text_of_index(folder: Path) -> str:
-    """The index of the results in a folder, as JSON."""
+def text_of_index(folder: Path, history: bool) -> str:
+    """The index of the results in a folder, as JSON.
+
+    Args:
+        folder: of the results.
+        history: read the versions at the commits from git; else take them from the index that exists.
+    """
     names = sorted(path.stem for path in folder.glob("*.json") if path.stem not in OWN)
     results = [result(folder, name, names) for name in names]
+    now, stored = today(), {} if history else _stored_versions(folder)
+    results = [{**one, **state_of(folder, one, now, stored.get(one["name"]))} for one in results]
     return json.dumps({"format": FORMAT, "results": results}, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -48,6 +62,29 @@ def result(folder: Path, name: str, names: list[str]) -> dict[str, Any]:
     }
 
 
+def state_of(
+    folder: Path, result: Mapping[str, Any], now: Mapping[str, str], stored: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Whether the components of a result have today's versions.
+
+    Args:
+        folder: of the tables.
+        result: with command, commit and tables. Without a command it holds numbers that others published.
+        now: today's versions.
+        stored: the versions at its commit, if they need not be read from the history.
+    """
+    tables = [folder / table["file"] for table in result["tables"]] if result["command"] else []
+    then = versions_in(tables, result["commit"], now) if stored is None else stored
+    outdated = [
+        {"component": name, "then": version, "now": now.get(name, "")}
+        for name, version in then.items()
+        if version and version != now.get(name)
+    ]
+    unknown = "unknown" if "" in then.values() else "current"
+    state = "outdated" if outdated else unknown if then else "no components"
+    return {"state": state, "outdated": outdated, "components": then}
+
+
 def commit_of(origin: dict[str, Any]) -> str:
     """Of the sources that computed it; of those that stored it where the run did not know; empty if neither is recorded."""
     for key in ("commit_of_the_run", "commit", "commit_after", "commit_when_stored"):
@@ -68,6 +105,12 @@ def shape_of(path: Path) -> dict[str, Any]:
         rows = csv.reader(opened)
         columns = next(rows)
         return {"columns": columns, "rows": sum(1 for _ in rows)}
+
+
+def _stored_versions(folder: Path) -> dict[str, Any]:
+    """The components of each result in the index that exists."""
+    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    return {one["name"]: one["components"] for one in index["results"]}
 
 
 def _owner(table: str, names: list[str]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,12 +15,83 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import component_versions  # noqa: E402
 import index_results  # noqa: E402
 
 
 def test_the_index_is_up_to_date() -> None:
+    """The versions at the commits of results are taken from the index: it changes when a component raises its version."""
     text = (RESULTS / "index.json").read_text(encoding="utf-8")
-    assert text == index_results.text_of_index(RESULTS), "run: python scripts/index_results.py"
+    assert text == index_results.text_of_index(RESULTS, history=False), "run: python scripts/index_results.py"
+
+
+def test_the_versions_in_the_index_are_those_of_the_history() -> None:
+    if not component_versions.has_history():
+        pytest.skip("the commits of the results are not here: no git repository, or a shallow clone")
+    text = (RESULTS / "index.json").read_text(encoding="utf-8")
+    assert text == index_results.text_of_index(RESULTS, history=True), "run: python scripts/index_results.py"
+
+
+SOURCE = """
+SPECS = (
+    ComponentSpec(id="toy/explainer/lxr", summary="the lxr explainer", version="{lxr}"),
+    ComponentSpec(id="toy/explainer/lxr-fast", summary="no version is the first"),
+    ComponentSpec(id="toy/recommender/mf", summary="a model", version="{mf}"),
+)
+"""
+
+
+@pytest.fixture
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Two commits of a repository with three components; the files are of a third state, which is not committed."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    source = tmp_path / "cfbench-toy" / "src" / "toy.py"
+    source.parent.mkdir(parents=True)
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@t"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    commits = []
+    for lxr, mf in (("1", "1"), ("2", "1")):
+        source.write_text(SOURCE.format(lxr=lxr, mf=mf))
+        subprocess.run([*git, "add", "-A"], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", "a state"], check=True)
+        done = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+        commits.append(done.stdout.strip())
+    source.write_text(SOURCE.format(lxr="2", mf="10"))
+    monkeypatch.setattr(component_versions, "ROOT", tmp_path)
+    component_versions.at_commit.cache_clear()
+    return commits
+
+
+@pytest.mark.parametrize(
+    ("rows", "state", "outdated"),
+    [
+        ("explainer\nlxr-paper", "outdated", ["lxr 1 2"]),
+        ("explainer\nlxr-fast-paper", "current", []),
+        ("explainer,model\nlxr@5,mf", "outdated", ["lxr 1 2", "mf 1 10"]),
+        ("explainer,commit\nlxr,{second}", "current", []),
+        ("explainer,commit\nlxr,{first}\nlxr,{second}", "current", []),
+        ("explainer,commit\nlxr,0123456789", "unknown", []),
+        ("explainer,model,commit\nlxr,,0123456789\n,mf,{second}", "outdated", ["mf 1 10"]),
+        ("method\nour-own", "no components", []),
+    ],
+)
+def test_a_result_is_outdated_if_a_component_that_it_names_has_another_version(
+    history: list[str], tmp_path: Path, rows: str, state: str, outdated: list[str]
+) -> None:
+    (tmp_path / "table.csv").write_text(rows.format(first=history[0], second=history[1][:9]) + "\n")
+    result = {
+        "command": "cfbench run",
+        "commit": f"{history[0][:7]} (lxr)",
+        "tables": [{"file": "table.csv"}],
+    }
+    found = index_results.state_of(tmp_path, result, component_versions.today())
+    assert found["state"] == state
+    shown = [f"{one['component'].split('/')[2]} {one['then']} {one['now']}" for one in found["outdated"]]
+    assert shown == outdated
+    # Without history, the versions that were read once decide the same.
+    again = index_results.state_of(tmp_path, result, component_versions.today(), found["components"])
+    assert again == found
 
 
 def test_the_index_satisfies_its_schema() -> None:

@@ -19,6 +19,7 @@ from cfbench_core.verdicts import (
     claim_verdict,
     count_verdicts,
     number_verdict,
+    rounding,
 )
 
 NUMBERS = st.floats(-1e6, 1e6)
@@ -38,6 +39,33 @@ NUMBERS = st.floats(-1e6, 1e6)
 )
 def test_a_number_is_confirmed_within_its_margin(ours: Interval, deviation: float, word: str) -> None:
     assert number_verdict(0.5, ours, deviation=deviation).word == word
+
+
+@pytest.mark.parametrize(
+    ("printed", "half"),
+    [
+        ("2", 0.0),
+        ("2.0", 0.05),
+        ("2.00", 0.005),
+        ("-0.0286", 0.00005),
+        ("0", 0.0),
+        ("", 0.0),
+        ("586114", 0.0),
+    ],
+)
+def test_rounding_is_half_of_the_last_decimal(printed: str, half: float) -> None:
+    assert rounding(printed) == pytest.approx(half, abs=1e-12)
+
+
+@given(st.floats(-100, 100), st.integers(1, 6))
+def test_a_number_lies_within_the_rounding_of_how_it_is_printed(value: float, decimals: int) -> None:
+    printed = f"{value:.{decimals}f}"
+    half = rounding(printed)
+    assert abs(float(printed) - value) <= half * (1 + 1e-9) + 1e-13
+    found = number_verdict(float(printed), Interval(value), margin=0.0, rounded_by=half + 1e-13)
+    assert found.word == "confirmed"
+    beyond = Interval(float(printed) + 1.01 * half)
+    assert number_verdict(float(printed), beyond, margin=0.0, rounded_by=half).word == "refuted"
 
 
 def test_a_number_that_is_not_printed_is_not_comparable() -> None:
@@ -88,3 +116,9 @@ def test_an_unknown_relation_names_the_known_ones() -> None:
 
 def test_verdicts_are_counted_in_their_order() -> None:
     assert count_verdicts(["refuted", "confirmed", "refuted"]) == "1 confirmed, 2 refuted"
+
+
+def test_the_reason_of_a_tie_has_the_whole_range_of_both_readings() -> None:
+    readings = [Interval(1.0, 0.5, 1.0), Interval(1.0, 1.0, 1.0)]
+    found = claim_verdict(Interval(1.0, 0.5, 1.0), ">", 0.5, readings=readings)
+    assert found == ("undecided", "tied: 0.5 to 1 by how ties are counted, against > 0.5")

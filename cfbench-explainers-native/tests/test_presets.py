@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+import yaml
 
 from cfbench_core.config import create
 from cfbench_core.presets import Preset, presets_of
@@ -29,3 +31,18 @@ def test_a_preset_has_options_of_its_explainer_and_a_source(spec: Any, preset: P
     # POS-P, of importances, is better when it is lower; PN-S, of edits, when it is higher.
     assert better >= 0 if search["metric"].startswith("POS-P") else better <= 0
     assert set(search["space"]) <= set(preset.options)
+
+
+@pytest.mark.parametrize("name", ["grease", "lime-rs", "lxr", "shap"])
+def test_describe_shows_the_options_of_a_preset_so_that_they_can_be_pasted(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cfbench_core.cli import main
+
+    main(["describe", name])
+    shown = capsys.readouterr().out
+    presets = [preset for spec, preset in SHIPPED if spec.name == name]
+    assert presets
+    for preset in presets:
+        (line,) = re.findall(rf"^  preset: {re.escape(preset.name)}   # (.*)$", shown, re.MULTILINE)
+        assert yaml.safe_load(f"{{{line}}}") == dict(preset.options)

@@ -12,7 +12,7 @@ from typing import Any
 
 from mkdocs.exceptions import PluginError
 from reference_pages.formulas import formula
-from result_tables import against_published, ours, replications
+from result_tables import against_published, ours, replications, states
 
 MACROS: dict[str, Callable[..., str]] = {
     "formula": formula,
@@ -34,6 +34,9 @@ MACROS: dict[str, Callable[..., str]] = {
     "verdicts_of_paper": replications.verdicts_of_paper,
     "numbers_of_paper": replications.numbers_of_paper,
     "counted_claims": replications.counted_claims,
+    "states_of_results": states.states_of_results,
+    "count_states": states.count_states,
+    "count_results": states.count_results,
 }
 CALL = re.compile(r"\{\{ (\w+\(.*?\)) \}\}")
 

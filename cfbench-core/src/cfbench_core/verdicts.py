@@ -2,9 +2,10 @@
 
 A printed number is *confirmed* when the 95% interval of ours lies within a margin of it, *refuted* when the interval
 lies wholly outside of the margin, and *undecided* when it lies across. The margin is a share of the printed number, or
-its printed deviation where that is larger. A claim compares a statistic with a threshold: it is *confirmed* when the
-whole interval satisfies the relation, *refuted* when no part of it does, and else *undecided*. A value without an
-interval (a count, a share of cases that were all observed) counts as an interval of length zero.
+its printed deviation where that is larger, and at least what rounding may have changed. A claim compares a statistic
+with a threshold: it is *confirmed* when the whole interval satisfies the relation, *refuted* when no part of it does,
+and else *undecided*. A value without an interval (a count, a share of cases that were all observed) counts as an
+interval of length zero.
 
 What holds or fails only by how ties are counted is *undecided*: seven methods that all have the best value are all
 first and all last.
@@ -57,8 +58,23 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
+def rounding(printed: str) -> float:
+    """By how much rounding may have changed a number, from the decimals with which it is printed.
+
+    Half of its last decimal: 0.05 for "2.0", 0.005 for "2.00". 0 for a number without decimals, which is a count, and
+    for no number.
+    """
+    _, point, decimals = printed.partition(".")
+    return 0.5 / 10 ** len(decimals) if point else 0.0
+
+
 def number_verdict(
-    printed: float, ours: Interval, *, deviation: float = math.nan, margin: float = MARGIN
+    printed: float,
+    ours: Interval,
+    *,
+    deviation: float = math.nan,
+    margin: float = MARGIN,
+    rounded_by: float = 0.0,
 ) -> Verdict:
     """Whether our number is the printed one.
 
@@ -67,12 +83,13 @@ def number_verdict(
         ours: our number with its interval.
         deviation: the printed "+-" of the number, NaN where there is none.
         margin: the share of the printed number by which ours may differ.
+        rounded_by: how far the printed number may be from the one that was rounded (:func:`rounding`).
     """
     if math.isnan(printed):
         return Verdict(NOT_COMPARABLE, "no number is printed")
     if math.isnan(ours.value):
         return Verdict(NOT_REPRODUCIBLE, "not measured here")
-    around = abs(printed) * margin
+    around = max(abs(printed) * margin, rounded_by)
     if not math.isnan(deviation):
         around = max(around, deviation)
     low, high = ours.limits
@@ -111,7 +128,7 @@ def claim_verdict(
     if math.isnan(statistic.value):
         return Verdict(NOT_REPRODUCIBLE, "not measured here")
     if len({claim_verdict(reading, relation, threshold).word for reading in readings}) > 1:
-        ends = sorted(reading.value for reading in readings)
+        ends = sorted(limit for reading in readings for limit in reading.limits)
         by_ties = f"tied: {ends[0]:.3g} to {ends[-1]:.3g} by how ties are counted"
         return Verdict(UNDECIDED, f"{by_ties}, against {relation} {threshold:.3g}")
     low, high = statistic.limits

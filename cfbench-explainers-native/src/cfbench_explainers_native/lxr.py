@@ -27,8 +27,8 @@ score alone, is better at DEL and INS, which do so too.
 
 This is ``variant: cfbench``. ``variant: paper`` is the method as its authors published it, see ``lxr_paper.py``.
 
-Departs from the papers' code: trained on users who are not explained only, and chosen on others again (paper
-000's code learns from the explained users, too, and stops by the training loss; the authors' code chooses the
+Departs from the papers' code: trained on users who are not explained only, and chosen on others again (the
+code of CFExpRec learns from the explained users, too, and stops by the training loss; the authors' code chooses the
 epoch on test users); y from the top k, not the first alone; log-probabilities from logits, clamped only where
 log p is to fall without end; the mean mask is one of means of users, so that a user's loss does not hang on
 the others of the batch; at list level no target of several items, which the network never saw in training.

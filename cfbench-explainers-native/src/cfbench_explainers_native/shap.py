@@ -1,7 +1,7 @@
 """SHAP: Shapley values of a user's interactions, for the score of what was recommended.
 
 Lundberg & Lee, "A unified approach to interpreting model predictions", NIPS 2017; with the user's own
-interactions as the features, as CFExpRec (section 3.4.1) and 001 use it, and the empty profile as background.
+interactions as the features, as CFExpRec (section 3.4.1) and Refined fidelity use it, and the empty profile as background.
 With v(S) the ``target`` for the profile S, a part of the history I_u with n interactions: the logit of y, its
 log-probability, or its margin to the K-th best other candidate (see ``target_functions.py``; at list level the mean over
 the listed items), the value of interaction i is

@@ -223,7 +223,9 @@ def test_other_data_is_compared_on_demand(write: Any, make_cell: Any) -> None:
     assert "needs an explainer of CFExpRec on amazon-fashion" in reproduction.incompatibility([run])
     any_data = Reproduction(Config(other_data=True))
     assert any_data.incompatibility([run]) == ""
-    found = numbers(any_data.table([run]), "table-3")
+    table = any_data.table([run])
+    assert set(table.loc[table["item"] != "claims", "dataset"]) == {"shop"}  # none of those in the paper
+    found = numbers(table, "table-3")
     assert set(found["reason"]) == {"the paper prints no such number of shop"}
     assert set(found["verdict"]) == {"not comparable"}
 

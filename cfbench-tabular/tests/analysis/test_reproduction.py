@@ -72,6 +72,16 @@ def test_printed_shares_are_counts_of_factuals_and_quality_is_of_22_data_sets() 
     assert set(quality["dataset"]) == set(NAMES) and len(quality) == 44
 
 
+def test_rounding_is_that_of_the_most_precise_number_of_a_table() -> None:
+    """The paper omits a zero at the end, so that "1" in table A1 is 1.00; ranks are those of the authors' own tables."""
+    rounded = printed_numbers().groupby("item")["rounded_by"].agg(["min", "max"])
+    assert (rounded["min"] == rounded["max"]).all()
+    assert rounded["max"].round(6).to_dict() == {
+        **{"table 4": 0.0005, "table 5": 0.0005, "figure 4": 0.005, "figure 5": 0.005},
+        **{"figure 6": 0.00005, "figure 7": 0.00005, "table A1": 0.005},
+    }
+
+
 def test_ranks_are_those_of_the_ten_alone(study: Any) -> None:
     table = (
         analysis.table([study])
@@ -294,7 +304,8 @@ def test_numbers_of_other_networks_are_not_comparable_but_claims_are(
 
 
 def row_of(item: str, printed: float, ours: float, measured: int, whole: int = 100) -> dict[str, Any]:
-    return {"item": item, "printed": printed, "ours": ours, "factuals": measured, "printed_factuals": whole}
+    counts = {"factuals": measured, "printed_factuals": whole}
+    return {"item": item, "printed": printed, "ours": ours, "rounded_by": 0.0, **counts}
 
 
 @pytest.mark.parametrize(

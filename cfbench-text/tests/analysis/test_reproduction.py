@@ -226,6 +226,7 @@ def test_a_table_without_generators_is_compared_without_a_warning():
                 "model": "",
                 "printed": 2.0,
                 "printed_std": 0.0,
+                "rounded_by": 0.0,
             }
         ]
     )
@@ -268,6 +269,7 @@ def test_numbers_of_the_papers_data_are_decided_by_the_interval_of_the_mean():
             "std": [0.1, 1.0, 0.1, 0.1],
             "n": [100, 100, 100, 100],
             "printed": [0.52, 0.52, 0.52, np.nan],
+            "rounded_by": [0.005, 0.005, 0.005, np.nan],
         }
     )
     found = _with_verdicts(table, 0.1)

@@ -67,7 +67,7 @@ ITEMS = {
 
 
 def printed_numbers() -> pd.DataFrame:
-    """Columns: KEYS, page, printed, printed_deviation, state; printed is NaN where a cell of a table has no number."""
+    """Columns: KEYS, page, printed, printed_deviation, rounded_by, state; printed is NaN where a cell has no number."""
     table = read_published("cfexprec.csv")
     graph = table["model"] == "lightgcn"
     explicit = graph | (table["explainer"] == "prince") | (table["table"] == "4")
@@ -75,7 +75,7 @@ def printed_numbers() -> pd.DataFrame:
     scopes = np.where(graph, SCOPE, np.where(table["model"] == "mf", OWN_SCOPE, ""))
     return table.assign(item="table-" + table["table"], format=formats, scope=scopes).rename(
         columns={"deviation": "printed_deviation"}
-    )[[*KEYS, "page", "printed", "printed_deviation", "state"]]
+    )[[*KEYS, "page", "printed", "printed_deviation", "rounded_by", "state"]]
 
 
 def claims() -> pd.DataFrame:
@@ -106,13 +106,18 @@ def incompatibility(runs: Sequence[Run], other_data: bool) -> str:
 
 
 def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-    """The numbers (see :func:`numbers`) and the claims (see ``published_claims.claim_rows``) on these runs."""
+    """The numbers (see :func:`numbers`) and the claims (see ``published_claims.claim_rows``) on these runs.
+
+    With ``other_data``, what the paper prints of data sets that no run has is left out.
+    """
     means = measure(runs, EXPLAINERS, METRICS, AT_RANKS)
-    if not other_data and len(means.frame):
-        means = means.rows(means.frame["dataset"].isin((*DATASETS, STANDS_IN)).to_numpy())
+    of_runs = {str(cell.labels.get("dataset")) for run in runs for cell in run.cells()}
+    shown = of_runs if other_data else {*DATASETS, STANDS_IN}
+    if len(means.frame):
+        means = means.rows(means.frame["dataset"].isin(shown).to_numpy())
     table = numbers(runs, means)
-    if not other_data and len(table):
-        table = table[table["dataset"].isin((*DATASETS, STANDS_IN))]
+    if len(table):
+        table = table[table["dataset"].isin(shown)]
     return table, list(claim_rows(claims(), printed_means(), means))
 
 
@@ -287,10 +292,7 @@ def _incomparable(row: Mapping[Any, Any]) -> str:
 
 
 def _half_interval(row: Mapping[Any, Any]) -> float:
-    """Half of the 95% interval of a printed mean over ``USERS`` users; of table 2, half of the last printed digit."""
-    if row["item"] == SIZES:
-        digits: Mapping[str, int] = {"interactions per item": 2, "interactions per user": 2, "sparsity": 4}
-        return 0.5 / 10 ** digits[row["metric"]] if row["metric"] in digits else 0.0
+    """Half of the 95% interval of a printed mean over ``USERS`` users; NaN for a number without a deviation."""
     return 1.96 * float(row["printed_deviation"]) / math.sqrt(USERS)
 
 

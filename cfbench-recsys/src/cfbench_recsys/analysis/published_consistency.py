@@ -49,7 +49,7 @@ def claims() -> pd.DataFrame:
 
 
 def printed_numbers() -> pd.DataFrame:
-    """Columns: item, dataset, model, checkpoint, top, metric, explainer, printed."""
+    """Columns: item, page, dataset, model, checkpoint, top, metric, explainer, printed, rounded_by."""
     return read_published("beyond_top_1.csv")
 
 
@@ -126,7 +126,7 @@ def _numbers(table: pd.DataFrame, variant: str) -> pd.DataFrame:
         np.where(rows["printed"].isna(), "the paper prints this table of Yahoo! Music only", ""),
         "the paper draws this figure without numbers",
     )
-    nothing = dict.fromkeys(("page", "printed_deviation", "deviation"), np.nan)
+    nothing = dict.fromkeys(("printed_deviation", "deviation"), np.nan)
     return rows.assign(
         run="",
         model=rows["model"] + "@" + rows["checkpoint"],

@@ -202,8 +202,8 @@ class Reproduction:
         for labels, rows in group_rows(claims, ("variant",)):
             of = f" (variant {labels['variant']})" if labels["variant"] else ""
             sentences.append(f"Claims of {self.paper.title} here{of}: {count_verdicts(rows['verdict'])}.")
-        if len(claims):
-            once = claims.drop_duplicates("claim")
+        once = claims.drop_duplicates("claim")
+        if set(once["verdict_printed"]) - {NOT_COMPARABLE}:
             sentences.append(f"By its own printed numbers: {count_verdicts(once['verdict_printed'])}.")
         for labels, rows in group_rows(tidy[tidy["item"] != CLAIMS], ("item",)):
             sentences.append(f"{_name(labels['item'])}: {count_verdicts(rows['verdict'])}.")
@@ -256,7 +256,9 @@ def _attempted(rows: pd.DataFrame) -> bool:
 
 def _decided(numbers: pd.DataFrame, margin: float = MARGIN) -> pd.DataFrame:
     """With the verdict on each number; sizes, which have no interval, may be all that there is."""
-    numbers = numbers.reindex(columns=list(dict.fromkeys([*numbers.columns, "ci_low", "ci_high"])))
+    needed = ("ci_low", "ci_high", "rounded_by")
+    numbers = numbers.reindex(columns=list(dict.fromkeys([*numbers.columns, *needed])))
+    numbers["rounded_by"] = numbers["rounded_by"].fillna(0.0)
     rows = numbers.to_dict("records")
     verdicts = [_verdict(row, margin) for row in rows]
     reasons = [
@@ -273,9 +275,11 @@ def _verdict(row: Mapping[Any, Any], margin: float) -> Verdict:
     if row["reason"]:
         return Verdict(NOT_COMPARABLE, row["reason"])
     ours = Interval(row["ours"], row["ci_low"], row["ci_high"])
-    if np.isnan(row["ci_low"]) and row["explainer"] == "":  # a size: equal up to how it was rounded
-        return number_verdict(row["printed"], ours, deviation=row["deviation"], margin=0.0)
-    return number_verdict(row["printed"], ours, deviation=row["deviation"], margin=margin)
+    if np.isnan(row["ci_low"]) and row["explainer"] == "":
+        margin = 0.0  # a size: equal up to how it was rounded
+    return number_verdict(
+        row["printed"], ours, deviation=row["deviation"], margin=margin, rounded_by=row["rounded_by"]
+    )
 
 
 def _blocks_of(heading: str, rows: pd.DataFrame) -> Iterator[tuple[str, list[str], list[list[str]]]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from cfbench_core.plan import TIME
 from cfbench_core.statistics import friedman
+from cfbench_core.verdicts import rounding
 from cfbench_tabular.analysis.grouped_rates import values_of_all
 from cfbench_tabular.analysis.rankings import ranked
 from cfbench_tabular.analysis.run_data import CRITERIA, REALISTIC, VALID, DataSet, FloatArray, Study
@@ -44,13 +45,20 @@ KEYS = ("item", "group", "dataset", "measure", "explainer")
 
 
 def printed_numbers() -> pd.DataFrame:
-    """Columns: item, group, dataset, measure, explainer, printed, printed_factuals."""
+    """Columns: item, group, dataset, measure, explainer, printed, printed_factuals, rounded_by.
+
+    ``printed`` is the number of the authors' own tables where these have more decimals than the paper.
+    """
     import pandas as pd
 
     file = resources.files("cfbench_tabular.published") / "cf_tabular.csv"
     with file.open(encoding="utf-8") as opened:
-        table = pd.read_csv(opened, keep_default_na=False)
-    return table.rename(columns={"factuals": "printed_factuals"}).drop(columns="criterion")
+        table = pd.read_csv(opened, dtype=str, keep_default_na=False)
+    best = table["authors"].where(table["authors"] != "", table["printed"])
+    rounded = best.map(rounding).groupby(table["item"]).transform(lambda own: own[own > 0].min())
+    return table.assign(
+        printed=best.astype(float), printed_factuals=table["factuals"].astype(int), rounded_by=rounded
+    )[[*KEYS, "printed", "printed_factuals", "rounded_by"]]
 
 
 def published(run: Run) -> bool:

@@ -242,14 +242,15 @@ def _verdict(row: Mapping[Any, Any], same_networks: bool, margin: float) -> Verd
         return Verdict(NOT_COMPARABLE, OTHER_SEED)
     if row["item"] in WHAT and row["factuals"] < row["printed_factuals"]:
         return _verdict_of_some(row, margin)
-    return number_verdict(row["printed"], Interval(row["ours"]), margin=margin)
+    return number_verdict(row["printed"], Interval(row["ours"]), margin=margin, rounded_by=row["rounded_by"])
 
 
 def _verdict_of_some(row: Mapping[Any, Any], margin: float) -> Verdict:
     """Of a rank or a share of some of the paper's factuals: decided if no value of the others could change it."""
     ends = (1, len(ALGORITHMS)) if row["item"] in RANKED else (0, 1)
     low, high = (with_missing(row["ours"], row["factuals"], row["printed_factuals"], end) for end in ends)
-    found = number_verdict(row["printed"], Interval(row["ours"], low, high), margin=margin)
+    ours = Interval(row["ours"], low, high)
+    found = number_verdict(row["printed"], ours, margin=margin, rounded_by=row["rounded_by"])
     if found.word == UNDECIDED:
         return Verdict(NOT_COMPARABLE, f"measured on {_part(row)}")
     return Verdict(found.word, f"{found.reason}, whatever the rest of {_part(row)}")

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.verdicts import NOT_COMPARABLE, NOT_REPRODUCIBLE, Interval, Verdict, claim_verdict
+from cfbench_core.verdicts import NOT_COMPARABLE, NOT_REPRODUCIBLE, Interval, Verdict, claim_verdict, rounding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,16 +42,24 @@ SAME = 1e-9
 
 
 def printed_numbers() -> pd.DataFrame:
-    """Columns: table, section, dataset, model, metric, printed, printed_std; metrics under the names of this suite."""
-    table = _read("statement_factuality.csv").rename(
-        columns={"domain": "dataset", "generator": "model", "value": "printed", "deviation": "printed_std"}
-    )
-    return table.assign(metric=table["metric"].replace(OUR_NAMES))
+    """Columns: table, page, section, dataset, model, metric, printed, printed_std, rounded_by; metrics under our names."""
+    import pandas as pd
+
+    table = _read("statement_factuality.csv")
+    found = table.assign(
+        page=table["page"].astype(int),
+        printed=table["value"].astype(float),
+        printed_std=pd.to_numeric(table["deviation"]),
+        rounded_by=table["value"].map(rounding),
+        metric=table["metric"].replace(OUR_NAMES),
+    ).drop(columns=["value", "deviation"])
+    return found.rename(columns={"domain": "dataset", "generator": "model"})
 
 
 def claims() -> pd.DataFrame:
     """Columns: claim, section, sentence, statistic, metric, subject, relation, threshold."""
-    return _read("statement_factuality_claims.csv")
+    table = _read("statement_factuality_claims.csv")
+    return table.assign(threshold=table["threshold"].astype(float))
 
 
 def statistic(claim: Mapping[Any, Any], means: pd.DataFrame) -> float:
@@ -110,6 +118,4 @@ def _read(name: str) -> pd.DataFrame:
     import pandas as pd
 
     with (resources.files("cfbench_text.published") / name).open(encoding="utf-8") as opened:
-        table = pd.read_csv(opened)
-    words = [column for column in table.columns if column in ("generator", "subject")]
-    return table.assign(**{column: table[column].fillna("") for column in words})
+        return pd.read_csv(opened, dtype=str, keep_default_na=False)

@@ -305,7 +305,7 @@ def _beside(table: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
     known = printed.rename(columns={"model": "generator"})
     of_domains = known.groupby(keys)["printed"].agg(["min", "max"]).reset_index()
     of_domains.columns = [*keys, "printed_low", "printed_high"]
-    values = known[["dataset", *keys, "printed", "printed_std"]]
+    values = known[["dataset", *keys, "printed", "printed_std", "rounded_by"]]
     found = table.merge(values, on=["dataset", *keys], how="left").merge(of_domains, on=keys, how="left")
     ours = found["dataset"].isin(DOMAINS)
     found[["printed_low", "printed_high"]] = found[["printed_low", "printed_high"]].mask(ours)
@@ -324,7 +324,7 @@ def _with_verdicts(table: pd.DataFrame, margin: float) -> pd.DataFrame:
         elif isinstance(row.get(STAND_IN), str) and row[STAND_IN]:
             found.append(Verdict(NOT_COMPARABLE, row[STAND_IN]))
         else:
-            found.append(number_verdict(row["printed"], ours, margin=margin))
+            found.append(number_verdict(row["printed"], ours, margin=margin, rounded_by=row["rounded_by"]))
     words, reasons = zip(*found, strict=True) if found else ((), ())
     return table.assign(verdict=list(words), reason=list(reasons))
 

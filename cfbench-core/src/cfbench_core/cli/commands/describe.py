@@ -102,7 +102,7 @@ def _show(component: Component, registry: Registry) -> None:
     facts = {
         "certificate": spec.certificate,
         "papers": _references(spec),
-        "reproduced": _reproduced(spec),
+        "reproduction": _reproduced(spec),
         **{
             axis: values(spec.provides, axis, axes)
             for axis in [*axes, *spec.provides]
@@ -152,7 +152,7 @@ def _show_presets(spec: ComponentSpec) -> None:
     output.heading("\nPresets")
     for preset in presets.values():
         options = yaml.safe_dump(dict(preset.options), default_flow_style=True, sort_keys=False, width=1000)
-        click.echo(f"  preset: {preset.name}   # {options.strip().strip('{}')}")
+        click.echo(f"  preset: {preset.name}   # {options.strip()[1:-1]}")  # without the outer braces
         for line in _found_by(preset):
             click.echo(output.hanging("      ", line))
 

@@ -131,7 +131,7 @@ def _table(suite: str, kind: str, components: Sequence[Component], registry: Reg
         shown = used(components, axes)
         needs = ["needs"] if any(component.spec.needs for component in components) else []
         levels = {component.spec.name: level_of(component.spec) for component in components}
-        reproduced = ["reproduced"] if any(levels.values()) else []
+        reproduced = ["reproduction"] if any(levels.values()) else []
         columns = [kind, *shown, *needs, *reproduced, "from", "papers"]
         rows = [
             [
@@ -144,7 +144,7 @@ def _table(suite: str, kind: str, components: Sequence[Component], registry: Reg
             ]
             for component in components
         ]
-        output.table(columns, rows, spare=["reproduced", "needs", "from", "papers"])
+        output.table(columns, rows, spare=["reproduction", "needs", "from", "papers"])
         return
     rows = [[component.spec.name, component.distribution, component.spec.summary] for component in components]
     output.table([kind, "from", "summary"], rows, spare=["from"])
