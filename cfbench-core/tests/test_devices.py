@@ -133,7 +133,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, listed: tuple[Gpu, ...], built: boo
     monkeypatch.setattr(availability, "visible_gpus", lambda: listed)
     monkeypatch.setattr(availability, "torch_has_cuda", lambda: built)
     monkeypatch.setitem(sys.modules, "torch", NoGpu)
-    monkeypatch.setattr(availability.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
 
 
 def test_cuda_without_a_gpu_is_one_line_that_names_what_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,9 +149,7 @@ def test_cuda_without_a_gpu_is_one_line_that_names_what_needs_it(monkeypatch: py
     )
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     machine(monkeypatch, (), built=False)
-    with pytest.raises(
-        UserError, match=r"torch 2\.9\.0\+cu128 is not built for CUDA; needed for m4; use"
-    ):
+    with pytest.raises(UserError, match=r"torch 2\.9\.0\+cu128 is not built for CUDA; needed for m4; use"):
         check_device(None, fitted[4:])
 
 
