@@ -23,6 +23,7 @@ FORBIDDEN = {
 }
 BEHIND_AN_EXTRA = {
     "cfbench-tabular/src/cfbench_tabular/classifiers/torch.py",
+    "cfbench-core/src/cfbench_core/devices/availability.py",
     "cfbench-core/src/cfbench_core/devices/batches.py",
     "cfbench-core/src/cfbench_core/devices/cuda.py",
 }

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from cfbench_core.devices import gpus
+from cfbench_core.devices import availability, gpus
+from cfbench_core.devices.availability import check_device
 from cfbench_core.devices.choice import device_of, resolved_device, with_device
 from cfbench_core.devices.gpus import Gpu, Places, allowed_gpus
+from cfbench_core.errors import UserError
 from cfbench_core.executors.dask import DaskConfig
 from cfbench_core.expansion import Expansion
 from cfbench_core.stages import Stage
@@ -112,6 +114,73 @@ def test_on_dask_auto_is_what_the_configuration_declares(monkeypatch: pytest.Mon
     ((_, (task,)),) = Expansion([stage(model("cuda"))], 50).next_stages()
     assert declared.resources_of(task) == {"GPU": 1, "BIG": 2}
     assert declared.resources_of(replace(task, device="cpu")) == {"BIG": 2}
+
+
+# Is the device there?
+
+
+class NoGpu:
+    """A torch that finds no GPU."""
+
+    __version__ = "2.9.0+cu128"
+
+    class cuda:  # noqa: N801 (torch calls it so)
+        is_available = staticmethod(lambda: False)
+
+
+def machine(monkeypatch: pytest.MonkeyPatch, listed: tuple[Gpu, ...], built: bool = True) -> None:
+    """Simulates the GPUs that the driver lists; torch finds none but these, and is built for CUDA or not."""
+    monkeypatch.setattr(availability, "visible_gpus", lambda: listed)
+    monkeypatch.setattr(availability, "torch_has_cuda", lambda: built)
+    monkeypatch.setitem(sys.modules, "torch", NoGpu)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+
+
+def test_cuda_without_a_gpu_is_one_line_that_names_what_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = [replace(stage(model("cuda")), label=f"m{n}") for n in range(5)]
+    explained = [replace(stage({"explainer": {}}, {"model": one}), label="reads it") for one in fitted]
+    machine(monkeypatch, ())
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    with pytest.raises(UserError) as raised:
+        check_device(None, [*fitted, *explained, stage(model("cpu"))])
+    assert raised.value.lines == (
+        "device: cuda is not available here: torch finds no GPU that CUDA_VISIBLE_DEVICES=7 allows; "
+        "needed for m0, m1, m2 and 2 more; use 'auto' or 'cpu'",
+    )
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    machine(monkeypatch, (), built=False)
+    with pytest.raises(UserError, match=r"torch 2\.9\.0\+cu128 is not built for CUDA; needed for m4; use"):
+        check_device(None, fitted[4:])
+
+
+def test_what_the_machine_has_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_cuda = [stage(model("cuda"))]
+    machine(monkeypatch, (FIRST,))
+    check_device(None, on_cuda)
+    machine(monkeypatch, ())
+    check_device(None, [stage(model("cpu"))])
+    monkeypatch.setattr(NoGpu.cuda, "is_available", lambda: True)  # a GPU that nvidia-smi does not list
+    check_device(None, on_cuda)
+
+
+@pytest.mark.parametrize(
+    ("options", "here"),
+    [
+        (DaskConfig(), True),
+        (DaskConfig(cluster="local", workers=2), True),
+        (DaskConfig(address="tcp://10.0.0.1:8786"), False),
+        (DaskConfig(cluster="dask_jobqueue.SLURMCluster", workers=2), False),
+    ],
+)
+def test_machines_of_a_cluster_may_have_the_gpu_that_this_one_lacks(
+    options: DaskConfig, here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine(monkeypatch, ())
+    if here:
+        with pytest.raises(UserError, match="cuda is not available here"):
+            check_device(options, [stage(model("cuda"))])
+    else:
+        check_device(options, [stage(model("cuda"))])
 
 
 # GPUs

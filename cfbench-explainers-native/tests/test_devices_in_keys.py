@@ -18,6 +18,12 @@ STUDY: dict[str, Any] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _machine_with_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is computed here, so any study on CUDA may be planned."""
+    monkeypatch.setattr("cfbench_core.devices.availability.visible_gpus", lambda: (Gpu("GPU-aa11", 2**34),))
+
+
 def stages(**changes: Any) -> dict[tuple[str, str], Stage]:
     """The stages of the study by kind and label."""
     plan = api.plan({**STUDY, **changes})

@@ -19,6 +19,7 @@ from cfbench_core.config.code_references import add_module_folder, names_code
 from cfbench_core.config.component import with_defaults
 from cfbench_core.cores import usable_cores
 from cfbench_core.data_files import DataAccess
+from cfbench_core.devices.availability import check_device
 from cfbench_core.devices.choice import resolved_device
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome, Total
@@ -73,6 +74,8 @@ def prepare(
 ) -> Prepared:
     """Reads a configuration and plans it. Trains nothing, and imports neither torch nor pandas.
 
+    Only where CUDA is requested and no GPU is listed, torch is imported: it decides whether the plan can be computed here.
+
     Args:
         configuration: a file, a mapping, or None for the default of ``suite`` (or of the first suite installed; with
             ``explanations``, of a suite that can score them without data and models).
@@ -103,6 +106,7 @@ def prepare(
     plan = Plan(config.suite, tuple(cells), layout)
     with document.named_in_errors():
         _check_kinds(config.executor.options, plan)
+        check_device(config.executor.options, plan.stages())
     if explanations is None:  # external explanations take the place of components of the configuration
         check_all_contribute(config, plan, document)
     return Prepared(the_suite, config, plan, resolved_document(config), folders, registry, explanations)

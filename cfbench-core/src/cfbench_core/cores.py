@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from cfbench_core.control_groups import group_folders
+
 
 def usable_cores() -> int:
     """The cores on which the system lets this process run, at least 1.
@@ -24,24 +26,7 @@ def _quotas(root: Path) -> Iterator[float]:
 
     ``root`` is the folder that holds ``proc`` and ``sys``.
     """
-    try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:  # "0::/user.slice" in version 2, "4:cpu,cpuacct:/docker/ab12" in version 1
-        _, controllers, group = line.split(":", 2)
-        if not controllers:
-            yield from _quotas_of(root / "sys/fs/cgroup", group)
-        elif "cpu" in controllers.split(","):
-            yield from _quotas_of(root / "sys/fs/cgroup/cpu", group)
-
-
-def _quotas_of(mount: Path, group: str) -> Iterator[float]:
-    # In a container the path may be that outside of it: then only the top, which is always tried, is there.
-    inner = mount / group.lstrip("/")
-    for folder in [inner, *inner.parents]:
-        if not folder.is_relative_to(mount):
-            return
+    for folder in group_folders(root, "cpu"):
         quota, period = _limit(folder)
         if quota > 0 and period > 0:
             yield quota / period

@@ -6,8 +6,7 @@ distributions once anything has imported it, raises an error instead.
 
 from __future__ import annotations
 
-from email import message_from_string
-from email.message import Message
+from collections.abc import Mapping
 from importlib import metadata
 
 
@@ -16,17 +15,40 @@ def field_of(distribution: metadata.Distribution | None, name: str) -> str | Non
     return fields_of(distribution).get(name)
 
 
-def fields_of(distribution: metadata.Distribution | None) -> Message:
-    """All fields, without the description below them, which is most of the file; none if it is absent."""
-    if distribution is None:
-        return Message()
-    text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
-    return message_from_string(text.partition("\n\n")[0])
+def fields_of(distribution: metadata.Distribution | None) -> Mapping[str, str]:
+    """All fields, each with its first value, without the description below them; none if the file is absent."""
+    found: dict[str, str] = {}
+    for name, value in _lines_of(distribution):
+        found.setdefault(name, value)
+    return found
 
 
 def requirements_of(distribution: metadata.Distribution) -> list[str]:
     """The lines of what it needs; none if it states nothing."""
+    found = [value for name, value in _lines_of(distribution) if name == "Requires-Dist"]
+    if found:
+        return found
     try:
-        return distribution.requires or []
+        return (
+            distribution.requires or []
+        )  # of an installation by setuptools alone, which has a file of its own for them
     except FileNotFoundError:
         return []
+
+
+def _lines_of(distribution: metadata.Distribution | None) -> list[tuple[str, str]]:
+    """The fields with their values, in the order of the file.
+
+    The parser of the standard library reads the description below them too, and takes ten times as long.
+    """
+    if distribution is None:
+        return []
+    text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+    found: list[tuple[str, str]] = []
+    for line in text.partition("\n\n")[0].splitlines():
+        name, colon, value = line.partition(":")
+        if line[:1] in (" ", "\t") and found:  # it continues the value before
+            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
+        elif colon:
+            found.append((name, value.strip()))
+    return found

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from cfbench_core.cores import usable_cores
-from cfbench_core.distribution_metadata import fields_of, requirements_of
+from cfbench_core.distribution_metadata import field_of, fields_of, requirements_of
 from cfbench_core.redaction import redacted
 
 _COMMAND_SECONDS = 10
@@ -118,7 +118,7 @@ def _cfbench_distributions() -> tuple[tuple[str, str, list[str]], ...]:
 
 def _version(name: str) -> str:
     try:
-        return metadata.version(name)
+        return field_of(metadata.distribution(name), "Version") or ""
     except metadata.PackageNotFoundError:
         return ""
 

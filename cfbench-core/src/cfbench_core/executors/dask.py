@@ -146,6 +146,11 @@ class DaskConfig:
         by the resources of tasks that need one."""
         return CUDA if CUDA in self.resources else CPU
 
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether all tasks are computed on this machine."""
+        return self.address is None and self.cluster in (None, LOCAL)
+
     def resources_of(self, task: Task) -> dict[str, float]:
         """The resources of Dask that a task needs."""
         on_gpu = {} if task.device == CPU else self.resources.get(CUDA, {})

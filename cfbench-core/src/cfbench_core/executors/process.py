@@ -32,13 +32,19 @@ from cfbench_core.stores import Remote, open_store
 from cfbench_core.suites import Limits
 
 POLL_SECONDS = 0.05
-"""The interval between checks of the limits, or longer where a check of many workers takes long, see POLL_SHARE."""
+"""The shortest interval between checks of the limits."""
+
+LONGEST_POLL_SECONDS = 0.25
+"""The longest one, where no limit is near; or longer where a check of many workers takes long, see POLL_SHARE."""
+
+BYTES_A_SECOND = 16e9
+"""The memory of a task is supposed to grow no faster."""
 
 POLL_SHARE = 0.1
 """The share of time that checks of the limits may take."""
 
-CHILDREN_EVERY = 10
-"""Processes that workers started are looked for at every tenth poll: it may take longer than weighing them."""
+CHILDREN_SECONDS = 0.5
+"""The interval at which processes that workers started are looked for: it may take longer than weighing them."""
 
 IMPORT_SECONDS = 300.0
 """What a worker may take to start and to import a component, unless the time limit of its task is higher."""
@@ -99,7 +105,8 @@ class ProcessExecutor:
         self._workers: list[WorkerProcess] = []
         self._idle: dict[int, WorkerProcess] = {}  # by identity, the one that has waited longest first
         self._inbox: queue.SimpleQueue[tuple[WorkerProcess | None, Any]] = queue.SimpleQueue()
-        self._closing = threading.Event()
+        self._closing = False
+        self._wake = threading.Event()  # set when the watching thread must look at once
         self._watcher = threading.Thread(target=self._watch, name="cfbench-limits", daemon=True)
         self._watcher.start()
 
@@ -132,7 +139,8 @@ class ProcessExecutor:
         return self._events.popleft()
 
     def close(self) -> None:
-        self._closing.set()
+        self._closing = True
+        self._wake.set()
         self._watcher.join()
         self._backlog.clear()
         self._events.clear()
@@ -200,7 +208,9 @@ class ProcessExecutor:
             self._retire(min(idle, key=lambda worker: (worker.pool in wanted, worker.given)))
         place = self._places.take() if on_gpu else None
         environment = place.environment() if place else hidden() if self._places else {}
-        worker = WorkerProcess(self._settings, self._threads, self._inbox, task, place, environment)
+        worker = WorkerProcess(
+            self._settings, self._threads, self._inbox, self._wake, task, place, environment
+        )
         self._workers.append(worker)
         self._idle[id(worker)] = worker
         return worker
@@ -306,34 +316,58 @@ class ProcessExecutor:
 
     def _watch(self) -> None:
         """Ends work that is beyond its limits, and reports workers that have ended; a thread of its own."""
-        poll, took = 0, 0.0
-        while not self._closing.wait(max(POLL_SECONDS, took / POLL_SHARE)):
-            poll += 1
+        pause, looked = POLL_SECONDS, 0.0
+        while True:
+            woken = self._wake.wait(pause)
+            self._wake.clear()
+            if self._closing:
+                return
             started = time.monotonic()
-            for worker in list(self._workers):
-                try:
-                    if worker.reported:
-                        continue
-                    if worker.is_over():
-                        worker.reported = True
-                        self._inbox.put((worker, None))
-                    else:
-                        worker.limit_output()
-                        self._judge(worker, look_for_children=poll % CHILDREN_EVERY == 0)
-                except (
-                    Exception
-                ) as error:  # limits that silently hold no more would be worse than the end of the run
-                    self._inbox.put((worker, error))
+            look = started - looked >= CHILDREN_SECONDS
+            looked = started if look else looked
+            pauses = [self._checked(worker, look) for worker in list(self._workers)]
             took = time.monotonic() - started
+            # A worker that is silent is about to end, and has when it is looked at again.
+            pause = max(POLL_SECONDS if woken else min([self._pause_of_new, *pauses]), took / POLL_SHARE)
 
-    def _judge(self, worker: WorkerProcess, look_for_children: bool) -> None:
+    def _checked(self, worker: WorkerProcess, look_for_children: bool) -> float:
+        """Reports a worker that has ended, and ends one that is beyond its limits; the seconds until the next check."""
+        try:
+            if worker.reported:
+                return LONGEST_POLL_SECONDS
+            if not worker.is_over():
+                worker.limit_output()
+                return self._judge(worker, look_for_children)
+            worker.reported = True
+            self._inbox.put((worker, None))
+        except Exception as error:  # limits that silently hold no more would be worse than the end of the run
+            self._inbox.put((worker, error))
+        return LONGEST_POLL_SECONDS
+
+    def _judge(self, worker: WorkerProcess, look_for_children: bool) -> float:
+        """Ends a worker whose task is beyond its limits; the seconds until the task may be, within those of polls."""
         memory = worker.memory(look_for_children) if worker.task else 0
         with worker.lock:
             if worker.task is None or worker.verdict is not None:
-                return
+                return LONGEST_POLL_SECONDS
             worker.verdict = self._verdict(worker, memory)
         if worker.verdict is not None:
             worker.kill()
+            return POLL_SECONDS
+        _, since, allowed = self._time_limit(worker)
+        return _pause(self._memory_limit - memory, since + allowed - time.monotonic())
+
+    @property
+    def _pause_of_new(self) -> float:
+        """The seconds until a task that is given now may be beyond its limits."""
+        return _pause(self._memory_limit, self._limits.seconds)
+
+    def _time_limit(self, worker: WorkerProcess) -> tuple[bool, float, float]:
+        """Whether a task is being imported, since when the time for that or for computing counts, and how much it is."""
+        begun = worker.begun
+        if begun is None:
+            return True, worker.given, max(IMPORT_SECONDS, self._limits.seconds)
+        return False, begun, self._limits.seconds
 
     def _verdict(self, worker: WorkerProcess, memory: int) -> Outcome | None:
         now = time.monotonic()
@@ -345,9 +379,7 @@ class ProcessExecutor:
                 elapsed_seconds=elapsed,
                 peak_memory_bytes=memory,
             )
-        importing = worker.begun is None
-        since = worker.given if worker.begun is None else worker.begun
-        allowed = max(IMPORT_SECONDS, self._limits.seconds) if importing else self._limits.seconds
+        importing, since, allowed = self._time_limit(worker)
         if now - since <= allowed:
             return None
         return Outcome(
@@ -358,3 +390,8 @@ class ProcessExecutor:
             elapsed_seconds=now - since,
             peak_memory_bytes=worker.highest_memory,
         )
+
+
+def _pause(bytes_left: float, seconds_left: float) -> float:
+    """Seconds until the next check of a task that has so much left of its limits."""
+    return min(max(POLL_SECONDS, min(bytes_left / BYTES_A_SECOND, seconds_left)), LONGEST_POLL_SECONDS)

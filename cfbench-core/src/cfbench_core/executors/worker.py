@@ -47,7 +47,9 @@ class _Worker:
     def __init__(self, settings: dict[str, Any], incoming: IO[str], outgoing: IO[str]) -> None:
         from cfbench_core.executors.worker_memory import WorkerMemory
         from cfbench_core.stores import open_store
+        from cfbench_core.usable_memory import TASK_MEMORY
 
+        os.environ[TASK_MEMORY] = str(int(settings["memory_bytes"]))
         self.store = open_store(Path(settings["store_root"]), settings["remote"])
         self.threads = int(settings["threads"])
         self.fresh = bool(settings["fresh"])

@@ -57,12 +57,14 @@ class WorkerProcess:
         settings: Mapping[str, Any],
         threads: int,
         inbox: queue.SimpleQueue[tuple[WorkerProcess | None, Any]],
+        silent: threading.Event,
         first: Task,
         place: Place | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """
         Args:
+            silent: is set when the worker cannot say anything any more, as when it has ended.
             first: a task; the worker gets tasks of its pool only.
             place: on a GPU.
             environment: variables of the process, in addition to those of this one.
@@ -81,6 +83,7 @@ class WorkerProcess:
         )  # of work and verdict: the watching thread must not condemn the next work
         self._children: list[psutil.Process] = []
         self._inbox = inbox
+        self._silent = silent
         self._output = _deleted_file()
         self._token = secrets.token_hex(16)
         self._ticket = (
@@ -107,7 +110,7 @@ class WorkerProcess:
 
     def give(self, task: Task) -> bool:
         """Hands the worker its next task; False when it is dead, and the task is still nobody's."""
-        if not _is_running(self._system):
+        if not self._is_running():
             return False
         with self.lock:
             self.task, self.begun, self.given = task, None, time.monotonic()
@@ -145,6 +148,8 @@ class WorkerProcess:
                     self._inbox.put((self, message))
         except (ValueError, KeyError, TypeError):  # a component found the pipe and wrote into it
             self.condemn(Outcome("failed", "its worker sent a message that cannot be understood"))
+        finally:
+            self._silent.set()
 
     def condemn(self, verdict: Outcome) -> None:
         """Ends the worker; the verdict becomes the outcome of its task."""
@@ -175,11 +180,24 @@ class WorkerProcess:
 
     def is_over(self) -> bool:
         """Whether the process has ended, and all that it had to say is in the inbox."""
-        if self._process.returncode is None and _is_running(self._system):
+        if self._process.returncode is None and self._is_running():
             return False
         self._kill_group()  # children that hold the pipe open would block the reader
         self._reader.join(timeout=1.0)
         return True
+
+    def _is_running(self) -> bool:
+        """Whether the process has not ended. Does not reap it: its number stays its own."""
+        if hasattr(os, "waitid"):  # one call of the system, without reading files
+            try:
+                ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:  # reaped already
+                return False
+            return ended is None
+        try:
+            return bool(self._system.is_running() and self._system.status() != psutil.STATUS_ZOMBIE)
+        except psutil.NoSuchProcess:
+            return False
 
     def memory(self, look_for_children: bool) -> int:
         """Resident memory in bytes of the worker and what it started (shared pages count for each).
@@ -274,13 +292,6 @@ def _end_strays(token: str) -> None:
         with contextlib.suppress(psutil.Error, OSError):
             if process.environ().get(TOKEN) == token:
                 process.kill()
-
-
-def _is_running(process: psutil.Process) -> bool:
-    try:
-        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
 
 
 def _deleted_file() -> Any:

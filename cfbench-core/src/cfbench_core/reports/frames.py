@@ -114,6 +114,8 @@ def _with_intervals(frame: pd.DataFrame) -> pd.DataFrame:
 
 def formatted(value: Any) -> str:
     """ "0.3142", "12,346", "–" for what is missing, "yes" and "no"."""
+    if type(value) is str:  # most values
+        return value
     import numpy as np
     import pandas as pd
 

@@ -13,7 +13,8 @@ selects it so, too).
 
 B is stored in float64: items with mathematically equal scores differ only by the rounding of float64, and so
 tie. Memory: 8 items^2 bytes, four times that while fitting (the Gram matrix, the solution, the best one so far and the one
-before it); 20,000 items need 13 GB. Where a machine has less, fitting ends with a message that says so.
+before it), twice with ``l2`` given; 20,000 items need 13 GB. Where a process may use less, fitting
+ends with a message that says so.
 
 With ``rank`` r, X is replaced by its best approximation of rank r, X_r = U diag(s) V^T with V (items, r), its r largest
 singular values and their vectors. The same solution is then known without a matrix of all items: by the Woodbury identity
@@ -34,12 +35,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-import psutil
 import scipy  # scipy.linalg is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
-from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.usable_memory import require_memory
 from cfbench_recsys.contracts import Link, Progress, Streams
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.recommenders.closed_form import Candidate, fit_best, ignore_progress
@@ -58,6 +58,12 @@ SPEC = ComponentSpec(
 
 BLOCK = 512
 """Items whose rows are mirrored at a time."""
+
+COPIES = {True: 4, False: 2}
+"""Matrices (items, items) at a time while fitting: with a search for ``l2``, and without."""
+
+ADVICE = "set its option 'rank' (500, for example), which needs 8 bytes for each item and rank, or take item-knn or als"
+
 GRID = (10.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
 
 
@@ -89,11 +95,13 @@ class EASE:
         """Solves for B on ``split.train``. Returns the ``l2`` taken, and the validation quality of each.
 
         Raises:
-            UserError: if this needs more memory than the machine has.
+            UserError: if this needs more memory than there is, see :func:`require_memory`.
         """
         grid = (self.config.l2,) if self.config.l2 is not None else GRID
         if self.config.rank is None:
-            check_memory(split.train.shape[1], psutil.virtual_memory().total)
+            items = split.train.shape[1]
+            needed = COPIES[len(grid) > 1] * 8 * items**2
+            require_memory(needed, f"ease: while it is fitted, {items:,} items", ADVICE)
             solutions = _solutions(split, grid)
         else:
             solutions = _solutions_of_rank(split, grid, self.config.rank, generator("ease", "fit"))
@@ -132,20 +140,6 @@ class EASE:
     def weights(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """B[rows, columns], broadcast."""
         return self._solution.weights(rows, columns)
-
-
-def check_memory(items: int, available: int) -> None:
-    """
-    Raises:
-        UserError: if fitting to so many items needs more than the ``available`` bytes.
-    """
-    needed = 4 * 8 * items**2
-    if needed > available:
-        raise UserError(
-            f"ease: {items:,} items need {needed / 1e9:,.0f} GB while it is fitted, and this machine has"
-            f" {available / 1e9:,.0f} GB; set its option 'rank' (500, for example), which needs 8 bytes for each item"
-            " and rank, or take item-knn or als"
-        )
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from cfbench_core.cli.group import subcommand
 from cfbench_core.cores import usable_cores
 from cfbench_core.registry import installed
 from cfbench_core.store import default_root
+from cfbench_core.usable_memory import usable_memory
 
 LITTLE_SPACE = 2e9
 """Bytes of free disk below which a study of some size may not fit."""
@@ -85,8 +86,10 @@ def _findings() -> Iterator[Finding]:
 def _machine() -> Finding:
     import psutil
 
-    memory = psutil.virtual_memory()
+    memory, usable = psutil.virtual_memory(), usable_memory()
     free = f"{output.size(memory.total)} memory, {output.size(memory.available)} of it free"
+    if not usable.limit.startswith("this machine"):
+        free += f"; {usable.limit}"
     return Finding("machine", f"{output.count(usable_cores(), 'core')}, {free}")
 
 

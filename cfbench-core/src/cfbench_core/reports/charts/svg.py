@@ -233,6 +233,18 @@ class Box(NamedTuple):
         down = min(self.y + self.height, other.y + other.height) - max(self.y, other.y)
         return across * max(down, 0.0)
 
+    def covered_of(self, others: Iterable[Box]) -> float:
+        """How much of others it covers; most of them lie elsewhere."""
+        left, top, right, bottom = self.x, self.y, self.x + self.width, self.y + self.height
+        return sum(
+            self.overlap(other)
+            for other in others
+            if other[0] < right
+            and other[1] < bottom
+            and other[0] + other[2] > left
+            and other[1] + other[3] > top
+        )
+
 
 def free_place(
     x: float, y: float, wide: float, within: Box, taken: Sequence[Box], lines: Sequence[Box] = ()
@@ -258,10 +270,10 @@ def free_place(
     best = boxes[0]
     taken, lines = _meeting(boxes, taken), _meeting(boxes, lines)
     for box in boxes:
-        of_taken = sum(box.overlap(other) for other in taken)
+        of_taken = box.covered_of(taken)
         if of_taken > least[0]:
             continue
-        covered = of_taken, sum(box.overlap(other) for other in lines)
+        covered = of_taken, box.covered_of(lines)
         if covered < least:
             best, least = box, covered
         if least == (0.0, 0.0):
