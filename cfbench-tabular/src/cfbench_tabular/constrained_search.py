@@ -8,7 +8,7 @@ to an earlier one than the explainer promises (its option ``minimum_distance``).
 
 The limits of the constrained columns are those of one factual where such a column is immutable or one-way; otherwise all
 factuals of a class share them. Explainers that solve a programme with the parameters of the model instead of querying it
-(``optimum``, ``mace``, ``tree-optimum``) are called as they are.
+(``optimum``, ``mace``, ``tree-optimum``) have the constraints in their programmes and are called as they are.
 """
 
 from __future__ import annotations
