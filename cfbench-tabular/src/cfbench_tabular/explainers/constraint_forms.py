@@ -219,9 +219,7 @@ def _sides(
         )
 
 
-def _signs(
-    polynomial: Polynomial, columns: Mapping[str, RawColumn], branch: bool
-) -> list[tuple[int, bool]]:
+def _signs(polynomial: Polynomial, columns: Mapping[str, RawColumn], branch: bool) -> list[tuple[int, bool]]:
     """The signs that it may have, and whether that is certain; the sign 0 for unknown without ``branch``."""
     low, high = interval_of(polynomial, columns)
     if low >= 0 or high <= 0:
@@ -266,31 +264,42 @@ def linear_near(
 ) -> list[Polynomial] | None:
     """Linear polynomials of the columns ``free``, at most 0, the others having their ``values``.
 
-    Of alternatives, those that the values violate least; of the columns of a monomial, the widest stays free. None
+    Of alternatives, those that the values violate least. Products of two free columns are linearised at the values. None
     where an alternative does not exist.
     """
     held = {name: one if name in free else one.at(values[name]) for name, one in columns.items()}
     found = []
     for constraint in constraints:
-        given = [names for one in _polynomials(constraint, held) for names in one]
-        for names in given:  # a product of two numbers without steps: the narrower is held
-            moving = sorted((n for n in names if not held[n].fixed), key=lambda n: held[n].high - held[n].low)
-            for name in moving[:-1] if len(moving) > 1 else []:
-                held[name] = columns[name].at(values[name])
-    for constraint in constraints:
         options = alternatives(constraint, held, slack=False)
         if not options:
             return None
-        found += min(options, key=lambda part: max((value_of(one, values) for one in part), default=Fraction(0)))
-    return [one for one in found if all(len(names) < 2 for names in one)]
+        found += min(
+            options, key=lambda part: max((value_of(one, values) for one in part), default=Fraction(0))
+        )
+    return [_tangent(one, values) for one in found]
+
+
+def _tangent(polynomial: Polynomial, values: Mapping[str, Fraction]) -> Polynomial:
+    """The linear polynomial with the same value and slopes at ``values``."""
+    parts: list[tuple[Fraction | int, Polynomial]] = []
+    for names, factor in polynomial.items():
+        if len(names) < 2:
+            parts.append((factor, {names: Fraction(1)}))
+            continue
+        parts.append((factor * (1 - len(names)), {(): value_of({names: Fraction(1)}, values)}))
+        for place, name in enumerate(names):
+            rest = names[:place] + names[place + 1 :]
+            parts.append((factor, {(name,): value_of({rest: Fraction(1)}, values)}))
+    return total(*parts)
 
 
 def nearby_rows(
     constraints: Sequence[Constraint], reach: Reach, found: FloatArray, positions: IntArray
 ) -> tuple[FloatArray, FloatArray] | None:
-    """(f, r) and (r,): where constraints hold near ``found`` (d,), changes of the numbers at ``positions`` (f,) times the
-    first are at most the second. Other numbers, and narrower ones in products, are those of ``found``; None where these
-    violate a constraint whatever the changes are.
+    """(f, r) and (r,): where constraints hold near ``found`` (d,), the changes from the factual of the numbers at
+    ``positions`` (f,) times the first are at most the second.
+
+    Other numbers are those of ``found``. None where these violate a constraint whatever the changes are.
     """
     if not constraints:
         return np.zeros((len(positions), 0)), np.zeros(0)
@@ -310,10 +319,6 @@ def nearby_rows(
             slopes[place[columns[name].position], row] = slope / size
         distances[row] = -float(here) / size
     return slopes, distances
-
-
-def _polynomials(constraint: Constraint, columns: Mapping[str, RawColumn]) -> list[Polynomial]:
-    return [one for part in alternatives(constraint, columns, slack=False) for one in part]
 
 
 def corrected(
@@ -339,14 +344,14 @@ def corrected(
     return found
 
 
-def _correct(
-    polynomial: Polynomial, columns: Mapping[str, RawColumn], reach: Reach, row: FloatArray
-) -> None:
+def _correct(polynomial: Polynomial, columns: Mapping[str, RawColumn], reach: Reach, row: FloatArray) -> None:
     """Moves one number of the row so that the linear polynomial is 0: the one that moves least, within its limits."""
     excess = value_of(polynomial, values_at(columns, reach, row))
     if excess <= 0:
         return
-    slopes = {names[0]: float(factor) * columns[names[0]].scale for names, factor in polynomial.items() if names}
+    slopes = {
+        names[0]: float(factor) * columns[names[0]].scale for names, factor in polynomial.items() if names
+    }
     for name in sorted(slopes, key=lambda one: -abs(slopes[one])):
         position = columns[name].position
         moved = row[position] - float(excess) / slopes[name]

@@ -24,9 +24,9 @@ Details: ``objective``, the distance of the counterfactual; ``bound``, within wh
 are at most ``epsilon`` apart (or none exists at all), 0 if a limit was reached first: then the result is the
 best so far. With ``seconds`` it depends on the machine, with ``work`` (units that z3 counts) it does not.
 
-Constraints between columns are part of the formula (``smt_constraints.py``), unless the protocol says ``constraints: check``;
-the proof is about rows that satisfy them. Products and ratios are linear by cases, but for those of two numbers without
-steps, which z3 may not decide: then there is no proof.
+Constraints between columns are part of the formula (``smt_constraints.py``), unless the protocol has ``constraints:
+check``; the proof is about rows that satisfy them. Products and ratios are linear by cases, but for those of two numbers
+without steps, which z3 may not decide: then there is no proof.
 
 Arithmetic with whole rationals is slow: see the sizes in the documentation, and use ``optimum`` for more.
 Preset ``as-published``: the tolerance of the authors' code and no time limit; each answer is then proven, as theirs is.
@@ -63,7 +63,10 @@ SPEC = ComponentSpec(
     summary="The nearest counterfactual by satisfiability modulo theories, with a proof; needs [mace]",
     target=f"{__name__}:MACE",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}, "constraints": {"between-columns", "immutable", "one-hot", "ranges"}},
+    provides={
+        "columns": {"categorical", "numeric"},
+        "constraints": {"between-columns", "immutable", "one-hot", "ranges"},
+    },
     version="2",
     needs={"classifier": {"access": {"layers", "scores"}}},
     papers=("karimi2020mace",),

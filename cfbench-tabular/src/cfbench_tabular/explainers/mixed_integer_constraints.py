@@ -30,7 +30,7 @@ from cfbench_tabular.explainers.constraint_forms import (
     interval_of_monomial,
 )
 
-DIGITS = 12
+DIGITS = 18
 """Binary digits of a column without steps in a product."""
 
 MOST_DIGITS = 20

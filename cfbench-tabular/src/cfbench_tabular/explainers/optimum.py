@@ -30,9 +30,10 @@ Details: ``objective`` of the row that is returned; ``bound``, below which there
 exists), else 0. ``seconds`` limits the search for one factual, also without a proof: then the result
 is the best so far, at worst that training row, and depends on the machine. Ours; there is no paper.
 
-Constraints between columns are part of the programme (``mixed_integer_constraints.py``), unless the protocol says
-``constraints: check``. The row that is returned satisfies them, and the proof is about rows that do. The product or ratio of two
-numbers without steps is only nearly in the programme: the bound holds, but the row may cost more than that, without a proof.
+Constraints between columns are part of the programme (``mixed_integer_constraints.py``), unless the protocol has
+``constraints: check``. The row that is returned satisfies them, and the proof is about rows that do. The product or ratio
+of two numbers without steps is only nearly in the programme: the bound holds, but the row may cost more, and is then not
+proven.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ SPEC = ComponentSpec(
     summary="The nearest counterfactual of a ReLU network, by mixed-integer programming, with a proof",
     target=f"{__name__}:Optimum",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}, "constraints": {"between-columns", "immutable", "one-hot", "ranges"}},
+    provides={
+        "columns": {"categorical", "numeric"},
+        "constraints": {"between-columns", "immutable", "one-hot", "ranges"},
+    },
     needs={"classifier": {"access": {"layers", "scores"}}},
     role="certified",
     version="2",
@@ -76,6 +80,8 @@ TOLERANCE, SOLVED = 1e-4, 1e-6
 """Share of the bound by which the objective of a proven counterfactual may exceed it, and the solver tolerance."""
 MARGINS = (1.0, 10.0, 100.0, 1000.0)
 """Factors by which the margin is raised if the row misses the class because of rounding."""
+TANGENTS = 4
+"""How often products of numbers without steps are linearised, each time at the last row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,11 +129,15 @@ class Optimum:
     ) -> list[FloatArray]:
         """At most one row: the best one with the levels and the hidden units of ``found`` (d,)."""
         for times in MARGINS:
-            margin = times * self.config.margin
-            row = _linear(network, reach, allowed.label, found, margin, allowed.constraints)
-            row = None if row is None else allowed.feasible(row)
-            if row is not None:
-                return [row]
+            row: FloatArray | None = found
+            for _ in range(TANGENTS if allowed.constraints else 1):
+                margin = times * self.config.margin
+                row = _linear(network, reach, allowed.label, found, margin, allowed.constraints, row)
+                if row is None:
+                    break
+                good = allowed.feasible(row)
+                if good is not None:
+                    return [good]
         row = allowed.feasible(found) if allowed.constraints else None
         return [] if row is None else [row]
 
@@ -350,10 +360,11 @@ def _linear(
     found: FloatArray,
     margin: float,
     constraints: tuple[Constraint, ...] = (),
+    near: FloatArray | None = None,
 ) -> FloatArray | None:
     """(d,) the best row where the levels, the units that are on, and what changes are those of ``found`` (d,).
 
-    So are the numbers that move by whole steps.
+    So are the numbers that move by whole steps. Constraints are linearised at the row ``near`` (d,).
     """
     continuous = reach.encoding.numeric & (reach.steps == 0)
     numeric = np.flatnonzero(continuous)
@@ -368,7 +379,7 @@ def _linear(
         base, slope = base * on, slope * on
     output, sign = float((base @ network.weights[-1] + network.biases[-1])[0]), -1.0 if label == 0 else 1.0
     sides += [(sign * (slope @ network.weights[-1]), np.array([-sign * output - margin]))]
-    rows = nearby_rows(constraints, reach, found, numeric)
+    rows = nearby_rows(constraints, reach, found if near is None else near, numeric)
     if rows is None:
         return None
     sides += [rows]

@@ -4,10 +4,10 @@ Without them, only one value of each interval between thresholds matters: the on
 do. So each column of a constraint becomes a whole number, its multiple of a step, which the Booleans of its cells limit,
 and which has its own cost. Constraints are polynomials of these numbers with whole coefficients.
 
-A column without steps gets 2^``FINENESS`` of them between its limits. That the true number lies up to half a step away is
-allowed for everywhere (limits of cells, constraints, costs), so that each row is near to a solution of the programme: the
-bound holds. Where coefficients are too large for the solver, they are rounded in the same way; a product that is too large
-all the same is left out with its constraint, and the bound still holds.
+A column without steps gets many of them (``FINENESS``) between its limits. That the true number lies up to half a step
+away is allowed for everywhere (limits of cells, constraints, costs), so that each row is near to a solution of the
+programme: the bound holds. Where coefficients are too large for the solver, they are rounded in the same way; a product
+that is too large all the same is left out with its constraint, and the bound still holds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import ceil, floor, lcm
+from math import ceil, floor, lcm, prod
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,15 @@ from cfbench_tabular.explainers.constraint_forms import (
 )
 from cfbench_tabular.explainers.exact import Reach
 from cfbench_tabular.explainers.tree_boxes import Cells, ends_of_interval, interval_of
-from cfbench_tabular.table import FloatArray
+from cfbench_tabular.table import FloatArray, IntArray
 
-FINENESS = 22
+FINENESS, FINENESS_IN_PRODUCTS = 26, 19
 """Binary logarithm of the number of steps of a column without steps."""
 
-LARGEST = 2**54
+TANGENTS = 4
+"""How often products of numbers without steps are linearised, each time at the last row."""
+
+LARGEST = 2**60
 """Whole numbers that the solver adds up stay below this."""
 
 SINGLE = 2.0**-22
@@ -90,17 +93,26 @@ class TreeConstraints:
     def __init__(self, model: Any, reach: Reach, constraints: Sequence[Constraint]) -> None:
         self.model, self.reach, self.constraints = model, reach, constraints
         raw = raw_columns(reach, constraints)
+        options = [alternatives(constraint, raw, slack=True) for constraint in constraints]
+        self._multiplied = {
+            name
+            for option in options
+            for part in option
+            for polynomial in part
+            for names in polynomial
+            for name in names
+            if len(names) > 1
+        }
         self.columns = {one.position: self._column(one) for one in raw.values() if not one.fixed}
         self._by_name = {one.raw.name: one for one in self.columns.values()}
         self._products: dict[Monomial, Any] = {(name,): one.number for name, one in self._by_name.items()}
-        self.possible = True
-        for constraint in constraints:
-            options = alternatives(constraint, raw, slack=True)
-            self.possible &= bool(options)
-            self._one_of(options)
+        self.possible = all(options)
+        for option in options:
+            self._one_of(option)
 
     def _column(self, raw: RawColumn) -> GridColumn:
-        unit = raw.step or (raw.high - raw.low) / 2**FINENESS
+        fineness = FINENESS_IN_PRODUCTS if raw.name in self._multiplied else FINENESS
+        unit = raw.step or (raw.high - raw.low) / 2**fineness
         first, last = (
             (round(raw.low / unit), round(raw.high / unit))
             if raw.step
@@ -133,7 +145,7 @@ class TreeConstraints:
         """Of each two neighbouring cells, the last multiple of the lower and the first of the higher."""
         found = []
         for interval in intervals[1:]:
-            low, high = column.first, column.last + 1  # the first multiple in this interval or above, by bisection
+            low, high = column.first, column.last + 1  # by bisection: the first multiple in it or above
             while low < high:
                 middle = (low + high) // 2
                 above = interval_of(self._encoded(column, np.array([middle])), thresholds)[0] >= interval
@@ -156,8 +168,8 @@ class TreeConstraints:
     def _encoded(self, column: GridColumn, multiples: FloatArray) -> FloatArray:
         grid = self.reach.encoding.grid
         at = int(np.flatnonzero(grid.positions == column.raw.position)[0])
-        found: FloatArray = grid.at(np.repeat(multiples[:, None].astype(np.float64), len(grid), axis=1))[:, at]
-        return found
+        every = grid.at(np.repeat(multiples[:, None].astype(np.float64), len(grid), axis=1))
+        return np.asarray(every[:, at])
 
     def _raw(self, column: GridColumn, encoded: FloatArray) -> list[float]:
         place = int(self.reach.encoding.column_of[column.raw.position])
@@ -167,6 +179,7 @@ class TreeConstraints:
     # Constraints
 
     def _one_of(self, options: list[list[Polynomial]]) -> None:
+        """One of the lists of polynomials is at most 0."""
         flags = [self.model.new_bool_var("") for _ in options] if len(options) > 1 else [None] * len(options)
         if len(options) > 1:
             self.model.add_at_least_one(flags)
@@ -181,9 +194,7 @@ class TreeConstraints:
         if any(size > LARGEST for size in sizes.values()):
             return
         most = -polynomial.get((), Fraction(0))
-        most += sum(
-            (abs(polynomial[names]) * self._excess(names) for names in weights), start=Fraction(0)
-        )
+        most += sum((abs(polynomial[names]) * self._excess(names) for names in weights), start=Fraction(0))
         factor = Fraction(lcm(most.denominator, *(one.denominator for one in weights.values())))
         spent = sum((abs(one) * sizes[names] for names, one in weights.items()), start=abs(most))
         rounding = Fraction(0)
@@ -203,7 +214,8 @@ class TreeConstraints:
 
     def _largest(self, names: Monomial) -> int:
         """The largest absolute value of a product of multiples."""
-        return int(np.prod([max(abs(self._by_name[name].first), abs(self._by_name[name].last), 1) for name in names], dtype=object))  # fmt: skip
+        columns = [self._by_name[name] for name in names]
+        return prod(max(abs(one.first), abs(one.last), 1) for one in columns)
 
     def _excess(self, names: Monomial) -> Fraction:
         """By how much the product of the columns of a row may differ from that of the nearest multiples, raw."""
@@ -253,17 +265,23 @@ class TreeConstraints:
             found[position] = np.clip(number, low, high)
             free.append(position)
             ends.append((low, high))
-        return found if not free else self._nearest(found, np.array(free), np.array(ends))
+        for _ in range(TANGENTS if free else 0):
+            closer = self._nearest(found, np.array(free), np.array(ends))
+            if closer is None or (np.abs(closer - found) < INSIDE / 10).all():
+                break
+            found = closer
+        return found
 
-    def _nearest(self, found: FloatArray, free: FloatArray, ends: FloatArray) -> FloatArray:
+    def _nearest(self, found: FloatArray, free: IntArray, ends: FloatArray) -> FloatArray | None:
+        """The row with the numbers at ``free`` (f,), between their ``ends`` (f, 2), nearest to the factual."""
         rows = nearby_rows(self.constraints, self.reach, found, free)
         if rows is None:
-            return found
+            return None
         slope = self.reach.costs.slope[self.reach.encoding.column_of[free]]
         prices = np.where(slope > 0, slope, 1.0)
         room = ends - self.reach.row[free][:, None]
         wide = (room[:, 1] - room[:, 0] > 4 * INSIDE)[:, None]
-        room = np.where(wide & (room != 0.0), room + [INSIDE, -INSIDE], room)
+        room = np.where(wide & (room != 0.0), room + np.array([INSIDE, -INSIDE]), room)
         # change = up - down, and the distance is up + down
         up = np.stack([np.maximum(room[:, 0], 0.0), np.maximum(room[:, 1], 0.0)], axis=1)
         down = np.stack([np.maximum(-room[:, 1], 0.0), np.maximum(-room[:, 0], 0.0)], axis=1)
@@ -274,7 +292,7 @@ class TreeConstraints:
             bounds=np.concatenate([up, down]),
         )
         if result.status != 0:
-            return found
+            return None
         changed = found.copy()
         changed[free] = self.reach.row[free] + result.x[: len(free)] - result.x[len(free) :]
         return changed

@@ -25,8 +25,9 @@ one part in 10,000 (also if it is proven that no counterfactual exists), else 0.
 factual: then the result is the best so far, at worst that training row, and depends on the machine. One thread,
 so that the result is the same each time. Needs cfbench-tabular[trees].
 
-Constraints between columns are part of the programme (``tree_constraints.py``), unless the protocol says
-``constraints: check``. The row that is returned satisfies them, and the proof is about rows that do.
+Constraints between columns are part of the programme (``tree_constraints.py``), unless the protocol has
+``constraints: check``. The row that is returned satisfies them, and the proof is about rows that do. Numbers without steps
+are only nearly in the programme then: the bound holds, but the row may cost more, and is then not proven.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ SPEC = ComponentSpec(
     summary="The nearest counterfactual of a forest or boosted trees, with a proof; needs [trees]",
     target=f"{__name__}:TreeOptimum",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}, "constraints": {"between-columns", "immutable", "one-hot", "ranges"}},
+    provides={
+        "columns": {"categorical", "numeric"},
+        "constraints": {"between-columns", "immutable", "one-hot", "ranges"},
+    },
     needs={"classifier": {"access": {"scores", "trees"}}},
     role="certified",
     version="2",
@@ -74,7 +78,7 @@ SHARES = (0.125, 0.25, 0.5, 1.0)
 COST_STEPS = 10_000_000
 """Whole numbers between 0 and the budget."""
 
-FINE_COST_STEPS = 10**12
+FINE_COST_STEPS = 10**14
 """The same with constraints between columns, where each step of a column has a cost."""
 
 
