@@ -9,12 +9,13 @@ that differs in nearly every row are dropped, because they carry no information 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
 
 from cfbench_tabular.column_types import Format, number_of
+from cfbench_tabular.file_format import formats_of
 
 Kind = Literal["numeric", "date", "time", "categorical"]
 SCALES = (
@@ -91,10 +92,22 @@ def reason_to_drop(name: str, cells: Sequence[str]) -> str:
         and not all(is_number(cell) for cell in distinct)
         and len(distinct) > min(max(MOST_LEVELS, len(cells) // 2), MOST_DRAFTED_LEVELS)
     ):
-        dates = all(re.fullmatch(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}", cell) for cell in distinct)
-        hint = "; if these are dates, set date_format" if dates else ""
+        dates = all(re.fullmatch(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}.*", cell) for cell in distinct)
+        hint = (on_dates(distinct) or "; if these are dates, set date_format") if dates else ""
         return f"text with {len(distinct):,} distinct values in {len(cells):,} rows{hint}"
     return ""
+
+
+def on_dates(cells: Iterable[str]) -> str:
+    """What text is that could be dates, but is not read as dates: the end of a sentence; "" for other text."""
+    fits = formats_of(set(cells))
+    if not fits:
+        return ""
+    key = "time_format" if "%M" in fits[0] else "date_format"
+    names = " or ".join(f"'{form}'" for form in fits[:3])
+    if len(fits) == 1:
+        return f"; dates such as {names}, which is not the {key} of the file: write all in the same way to use it"
+    return f"; dates whose day and month cannot be told apart: set {key} to {names} to use it"
 
 
 def _counts(cells: Sequence[str]) -> bool:
