@@ -183,7 +183,7 @@ def test_from_one_class_to_another_above_a_probability_the_sentence_says_both(tm
     assert main(["explain", "out"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     sentence = re.search(
-        r"row (\d+) of loans counts as rejected for scoring; with (.*?) the probability of accepted would be above 80%",
+        r"row (\d+) of loans counts as rejected for scoring; with (.*?), the probability of accepted would be above 80%",
         shown,
     )
     assert sentence, shown

@@ -77,8 +77,8 @@ def _of_probability(first: pd.Series[Any], data: Mapping[str, Any], ways: str) -
     row, model, explainer = f"row {first['row']} of {first['dataset']}", first["model"], first["explainer"]
     if not str(first["factual_class"]).endswith(sides):  # from one class to another
         return (
-            f"{row} counts as {first['factual_class']} for {model}; with {ways} the probability {outcome} would be "
-            f"{after} ({explainer})."
+            f"{row} counts as {first['factual_class']} for {model}; with {ways.rstrip(',')}, the probability {outcome} "
+            f"would be {after} ({explainer})."
         )
     return (
         f"{row}: the probability {outcome}, as {model} predicts it, is {before}; with {ways} it would be {after} "
