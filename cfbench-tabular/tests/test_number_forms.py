@@ -226,3 +226,49 @@ def test_numbers_that_may_be_thousands_are_remarked(tmp_path):
     document, _, table = drafted(tmp_path / "mine.csv", {"pay": comma, "age": age})
     assert "'1,100' is read as 1100: if it has decimals, set decimal to ','" in line_of(document, "pay")
     assert table.values["pay"][0] == 1100
+
+
+AGES = [str(20 + row % 50) for row in range(ROWS)]
+
+
+def test_dashes_are_minus_signs_in_front_of_numbers_and_missing_values_alone(tmp_path):
+    cells = ["\u2013" if row % 9 == 0 else f"\u2013{row}" if row % 2 else str(row) for row in range(ROWS)]
+    document, data, table = drafted(tmp_path / "mine.csv", {"balance": cells, "age": AGES})
+    assert "\u2013" in data["missing_marks"]
+    expected = [-row if row % 2 else row for row in range(ROWS) if row % 9]
+    assert table.values["balance"].tolist() == expected
+    assert "'\u20131' is read as -1" in line_of(document, "balance")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("01.02.2020 10:15", "13.02.2020", "dates in two forms, '01.02.2020 10:01' and '13.02.2020'"),
+        ("13.02.2020 10:15", "13.02.2020 10:15:30", "dates in two forms"),
+        ("10:15", "11:30", "times of day, which are no type of a column"),
+    ],
+)
+def test_dates_that_are_not_read_are_dropped_with_the_reason(tmp_path, first, second, message):
+    pairs = [(first, second)[row % 2] for row in range(ROWS)]
+    cells = [
+        f"{cell[:-2]}{(int(cell[-2:]) + row) % 60:02d}" if ":" in cell else cell
+        for row, cell in enumerate(pairs)
+    ]
+    document, data, _ = drafted(tmp_path / "mine.csv", {"seen": cells, "age": AGES})
+    assert data["columns"]["seen"] == "drop" or isinstance(data["columns"]["seen"], list)
+    assert message in line_of(document, "seen")
+
+
+def test_a_column_with_other_dates_than_the_rest_of_the_file_says_so(tmp_path):
+    german = [f"{row % 28 + 1:02d}.{row % 12 + 1:02d}.2020 10:{row:02d}" for row in range(ROWS)]
+    american = [f"{row % 12 + 1:02d}/{row % 28 + 1:02d}/2020 10:{row:02d}" for row in range(ROWS)]
+    document, data, _ = drafted(tmp_path / "mine.csv", {"seen": german, "paid_on": american})
+    assert (data["columns"]["seen"], data["columns"]["paid_on"]) == ("time", "drop")
+    assert "'%m/%d/%Y %H:%M', which is not the time_format of the file" in line_of(document, "paid_on")
+
+
+def test_a_number_with_three_decimals_among_others_is_read_as_thousands_and_remarked(tmp_path):
+    cells = ["12,700" if row == 31 else f"{row}.5" for row in range(ROWS)]
+    document, _, table = drafted(tmp_path / "mine.csv", {"weight": cells, "age": AGES})
+    assert table.values["weight"][31] == 12700
+    assert "'12,700' is read as 12700" in line_of(document, "weight")

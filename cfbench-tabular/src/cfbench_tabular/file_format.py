@@ -29,6 +29,9 @@ DATE_FORMATS = (
 POSSIBLE_MARKS = (
     "-",
     "--",
+    "\u2013",
+    "\u2014",
+    "\u2212",
     ".",
     "n/a",
     "n.a.",

@@ -17,8 +17,8 @@ from cfbench_tabular.file_format import MONEY, UNITS, digits_apart
 Negatives = Literal["minus", "parentheses", "trailing"]
 Censored = Literal["error", "limit", "missing"]
 
-MINUS = "\u2212"
-"""The minus sign of typography, which a hyphen usually stands for."""
+MINUS = re.compile("[\u2212\u2013]")
+"""The minus sign of typography, for which people usually type a hyphen, and the dash that word processors make of it."""
 
 NUMBER = re.compile(r"[+-]?\s*(?:\d[\d.,' ]*|[.,]\d+)(?:[eE][+-]?\d+)?")
 """A number with any marks."""
@@ -31,6 +31,8 @@ LEAST_NUMBERS = 10
 
 COMMA = re.compile(r"[+-]?(?:\d*,\d{1,2}|\d*,\d{4,}|0?,\d+|\d{1,3}(?:\.\d{3})+,\d*)")
 POINT = re.compile(r"[+-]?(?:\d*\.\d{1,2}|\d*\.\d{4,}|0?\.\d+|\d{1,3}(?:,\d{3})+\.\d*)")
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
+"""A number with one thousands mark, or with three decimals."""
 THREE_DECIMALS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 
 
@@ -55,7 +57,7 @@ def with_signs(
     found = {}
     for name, cells in columns.items():
         joined = "".join(cells)
-        if not (MINUS in joined or (negatives != "minus" and ("(" in joined or "-" in joined))):
+        if not (MINUS.search(joined) or (negatives != "minus" and ("(" in joined or "-" in joined))):
             continue
         signed = _signed(_distinct(cells, marks), negatives, name in declared)
         if signed:
@@ -79,7 +81,7 @@ def _signed(distinct: set[str], negatives: Negatives, declared: bool) -> dict[st
 
 
 def _with_hyphen(cell: str, negatives: Negatives) -> str:
-    cell = cell.replace(MINUS, "-")
+    cell = MINUS.sub("-", cell)
     pattern = {"parentheses": IN_PARENTHESES, "trailing": TRAILING}.get(negatives)
     inside = pattern.fullmatch(cell) if pattern is not None else None
     return f"-{inside[1].strip()}" if inside else cell
@@ -165,14 +167,16 @@ def remark_on(
     point = next((cell for cell in pairs if "." in cell), None)
     if thousands is None and may_be_thousands(pairs):
         remarks.append(f"{point!r} may also mean {str(point).replace('.', '')}: then set thousands to '.'")
-    comma = [cell for cell in pairs if "," in cell]
-    if thousands == "," and comma and not any("." in cell for cell in pairs):
-        remarks.append(f"{comma[0]!r} is read as {pairs[comma[0]]}: if it has decimals, set decimal to ','")
+    grouped = next((cell for cell in pairs if GROUPED.fullmatch(cell) and not LIMIT.fullmatch(cell)), None)
+    if thousands in (",", ".") and grouped is not None and thousands in grouped:
+        decimals = [cell for cell in pairs if (COMMA if thousands == "." else POINT).fullmatch(cell)]
+        remark = f"{grouped!r} is read as {pairs[grouped]}"
+        remarks.append(remark if decimals else f"{remark}: if it has decimals, set decimal to '{thousands}'")
     return "; ".join(remarks)
 
 
 def _is_signed(cell: str) -> bool:
-    return MINUS in cell or bool(IN_PARENTHESES.fullmatch(cell) or TRAILING.fullmatch(cell))
+    return bool(MINUS.search(cell)) or bool(IN_PARENTHESES.fullmatch(cell) or TRAILING.fullmatch(cell))
 
 
 def _distinct(cells: Sequence[str], marks: Iterable[str]) -> set[str]:
