@@ -272,3 +272,21 @@ def test_a_number_with_three_decimals_among_others_is_read_as_thousands_and_rema
     document, _, table = drafted(tmp_path / "mine.csv", {"weight": cells, "age": AGES})
     assert table.values["weight"][31] == 12700
     assert "'12,700' is read as 12700" in line_of(document, "weight")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1", "1-", "2+", "2", "2-", "3+"],
+        [f"{at}{sign}" for at in range(13) for sign in ("", "-")],
+        ["A1", "A1-", "A2", "A2-"],
+        ["\u22121", "1"],
+        ["(1)", "2", "(3)"],
+    ],
+)
+def test_grades_and_codes_are_levels_in_the_draft_and_in_the_run(tmp_path, cells):
+    column = [cells[row % len(cells)] for row in range(ROWS)]
+    _, data, table = drafted(tmp_path / "mine.csv", {"grade": column, "age": AGES})
+    assert "negatives" not in data
+    assert sorted(data["columns"]["grade"]) == sorted(cells)
+    assert table.values["grade"].tolist() == column

@@ -27,7 +27,10 @@ IN_PARENTHESES = re.compile(r"\(\s*([^()+\-]*\d[^()+\-]*)\)")
 TRAILING = re.compile(r"([^()+\-]*\d[^()+\-]*)-")
 LIMIT = re.compile(r"(?:[<>]=?|[≤≥])\s*(.+)|(\d[\d.,' ]*)\s*\+")
 LEAST_NUMBERS = 10
-"""Distinct numbers next to limits such as <5; with fewer, these are levels of a category."""
+"""Distinct numbers next to limits such as <5, or negative ones; with fewer, these are levels of a category."""
+
+LONG = 3
+"""Digits of a number that is rather an amount than a grade."""
 
 COMMA = re.compile(r"[+-]?(?:\d*,\d{1,2}|\d*,\d{4,}|0?,\d+|\d{1,3}(?:\.\d{3})+,\d*)")
 POINT = re.compile(r"[+-]?(?:\d*\.\d{1,2}|\d*\.\d{4,}|0?\.\d+|\d{1,3}(?:,\d{3})+\.\d*)")
@@ -68,16 +71,25 @@ def with_signs(
 def _signed(distinct: set[str], negatives: Negatives, declared: bool) -> dict[str, str]:
     """The changed cells with a hyphen; none if not all cells are numbers then, perhaps with a unit.
 
-    A column in which every number is in parentheses, say, has codes or footnotes rather than negative numbers only.
+    Codes and grades are no negative numbers: a column in which every number is in parentheses, or with few numbers, or in
+    which only short numbers such as 2- have a minus behind them.
     """
     found = {cell: _with_hyphen(cell, negatives) for cell in distinct}
     changed = {cell: text for cell, text in found.items() if cell != text}
-    if not changed or (len(changed) == len(found) and not declared and negatives != "minus"):
+    if not changed or not (declared or _may_be_negative(found, changed, negatives)):
         return {}
     parts = {digits_apart(text) for text in found.values()}
     front, back = parts.pop()
     units = front in ("", *MONEY) and back in ("", *UNITS)
     return changed if not parts and units and all(map(_has_digit, found.values())) else {}
+
+
+def _may_be_negative(found: Mapping[str, str], changed: Mapping[str, str], negatives: Negatives) -> bool:
+    if negatives == "minus":
+        return len(found) > 2
+    if len(found) < LEAST_NUMBERS or len(changed) == len(found):
+        return False
+    return negatives != "trailing" or any(sum(map(str.isdigit, cell)) >= LONG for cell in changed)
 
 
 def _with_hyphen(cell: str, negatives: Negatives) -> str:
