@@ -348,4 +348,4 @@ def test_columns_that_are_left_out_say_why(tmp_path):
     _, text, entry = drafted(tmp_path, "\n".join(["town,day,paid", *rows]).encode())
     assert entry["columns"] == {"town": "drop", "day": "drop"}
     assert "distinct values in 4,000 rows\n" in text
-    assert "if these are dates, set date_format" in text
+    assert "day and month cannot be told apart: set date_format to '%d/%m/%Y' or '%m/%d/%Y'" in text

@@ -118,7 +118,7 @@ def test_remarks(drafted):
         lambda row: row + 7,
         age,
         lambda row: -999 if row % 9 == 0 else 10 + row,
-        lambda row: f"({-amounts[row]:.2f})" if amounts[row] < 0 else f"{amounts[row]:.2f}",
+        lambda row: f"approx {-amounts[row]:.2f}" if amounts[row] < 0 else f"{amounts[row]:.2f}",
         lambda row: "YNn"[row % 3],
         lambda row: ("N", "NA", "S")[row % 3],
         answer,
@@ -128,7 +128,7 @@ def test_remarks(drafted):
     assert "# 7, 8, ... in the order of the rows: a row number" in document
     assert "-999 in 9 rows: if it means a missing value, add it to missing_marks" in document
     share = (amounts >= 0).mean()
-    assert f"{share:.0%} are numbers, '(" in document
+    assert f"{share:.0%} are numbers, 'approx" in document
     assert "'N' and 'n' differ in case only" in document
     assert "'NA' in 27 rows counts as missing; list it if it is a level" in document
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from cfbench_tabular.explainers.base import Explanation
 
 ANY = {"columns": frozenset({"numeric", "categorical"})}
 CONSTRAINED = {**ANY, "constraints": frozenset({"immutable", "ranges", "one-hot"})}
+BETWEEN = {**ANY, "constraints": frozenset({"between-columns"})}
 SEVERAL = {**ANY, "counterfactuals": frozenset({"several"})}
 
 
@@ -46,6 +49,14 @@ class Good:
             ]
             results[place, : len(order)] = candidates[order]
         return results
+
+
+class SatisfiesConstraints(Good):
+    def nearest(self, model, factuals, context, allowed=True):
+        if context.respects_constraints:
+            rows = context.background[context.encoding.constraints_hold(context.background)]
+            context = replace(context, background=rows)
+        return super().nearest(model, factuals, context)
 
 
 class ChangesImmutable(Good):
@@ -117,6 +128,8 @@ def test_a_good_explainer_passes(provides):
             CONSTRAINED,
             {"respects-immutable-columns", "stays-in-range", "returns-valid-one-hot-groups"},
         ),
+        ("Good", BETWEEN, {"satisfies-constraints-between-columns"}),
+        ("SatisfiesConstraints", BETWEEN, set()),
         ("LeavesRange", CONSTRAINED, {"stays-in-range"}),
         ("HalfLevels", CONSTRAINED, {"returns-valid-one-hot-groups"}),
         ("OneDetail", ANY, {"returns-one-detail-per-factual"}),

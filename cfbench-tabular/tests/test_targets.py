@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cfbench_core import api
+from cfbench_core.cli import main
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.streams import generator
+from cfbench_core.run_directory import Run
 from cfbench_tabular.classifiers.gradient_boosting import Config as BoostingConfig
 from cfbench_tabular.classifiers.gradient_boosting import GradientBoosting
 from cfbench_tabular.classifiers.logistic_regression import Config as LogisticConfig
@@ -154,6 +158,88 @@ def test_with_a_decision_threshold_the_sentence_says_the_probability(tmp_path):
     }
 
 
+LOANS = "income,debt,years,decision\n" + "".join(
+    f"{income},{debt},{years},{'accepted' if score > 7 else 'review' if score > 2 else 'rejected'}\n"
+    for at, (income, debt) in enumerate((i, d) for i in range(1, 13) for d in range(0, 9))
+    for years in [at % 5]
+    for score in [income - debt + years / 2]
+)
+
+
+def test_from_one_class_to_another_above_a_probability_the_sentence_says_both(tmp_path, monkeypatch, capsys):
+    """From the file to the sentence; what it says is checked with the estimator itself."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "loans.csv").write_text(LOANS)
+    assert main(["init", "--csv", "loans.csv", "loans.yaml"]) == 0
+    text = (tmp_path / "loans.yaml").read_text()
+    target = next(line for line in text.splitlines() if line.strip().startswith("target:"))
+    document = yaml.safe_load(text.replace(target, "    target: accepted\n    factual_class: rejected"))
+    document |= {"classifiers": [ALL | {"label": "scoring"}], "explainers": ["nice", "growing-spheres"]}
+    document["protocol"] = {"factuals": 4, "decision_threshold": 0.8}
+    (tmp_path / "loans.yaml").write_text(yaml.safe_dump(document))
+    assert main(["run", "loans.yaml", "--output", "out", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["explain", "out"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    sentence = re.search(
+        r"row (\d+) of loans counts as rejected for scoring; with (.*?), the probability of accepted would be above 80%",
+        shown,
+    )
+    assert sentence, shown
+    found = Run(tmp_path / "out")
+    explanations = found.explanations
+    assert set(explanations["factual_class"]) == {"rejected"}
+    assert set(explanations["wanted_class"]) == {"accepted with a probability above 80%"}
+    table = pd.read_csv(tmp_path / "loans.csv")
+    model, rows = estimator_of(table, tmp_path / "cache"), table.drop(columns="decision")
+    order = list(model.classes_)
+    for (_, _, unit), part in explanations.groupby(["cell", "explainer", "unit"]):
+        factual = rows.loc[[int(unit)]].astype(float)
+        after = factual.copy()
+        for column, value in zip(part["column"], part["value"], strict=True):
+            after[column] = float(value)
+        before = model.predict_proba(factual.to_numpy())[0]
+        assert order[before.argmax()] == "rejected"
+        assert model.predict_proba(after.to_numpy())[0][order.index("accepted")] > 0.8
+    valid = found.scores.query("metric == 'validity'")["value"]
+    assert len(valid) and (valid == 1).all()
+
+
+def estimator_of(table, cache):
+    """The estimator of the run, trained again on its training rows with the library alone; raw numbers in."""
+    from sklearn.linear_model import LogisticRegression as Library
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    split = pd.read_parquet(next(cache.glob("**/rows.parquet")))
+    train = table.loc[split.loc[split["split"] == "train", "row"]]
+    inputs = train.drop(columns="decision").to_numpy(dtype=float)
+    return make_pipeline(StandardScaler(), Library()).fit(inputs, train["decision"])
+
+
+def test_a_target_above_a_probability_is_not_the_ratio_to_the_best_other_class():
+    """Of 0.5, 0.3 and 0.2 the probability is 0.5, not 0.5 / 0.8."""
+    data = replace(wine(), decision_threshold=0.6)
+    estimator = ScikitLearn(Config(factory="sklearn.naive_bayes:GaussianNB", classes="all"))
+    model = fitted(estimator, data)
+    decided: Any = DecisionThreshold(model, 0.6)
+    rows = np.random.default_rng(0).normal(size=(500, data.encoding.width))
+    own = model.estimator.predict_proba(rows)[:, model.target_index]
+    found = decided.predict_proba(rows)
+    assert ((found[:, 1] > found[:, 0]) == (own > 0.6)).all()
+
+
+def test_a_regressor_with_a_decision_threshold_is_refused():
+    data = replace(wine(), decision_threshold=0.9)
+    numbers = np.arange(len(data.table), dtype=float)
+    table = replace(data.table, numbers=numbers, number_range=NumberRange(10.0, None))
+    with pytest.raises(UserError, match=r"predicts numbers, not probabilities: protocol\.decision_threshold"):
+        fitted(
+            ScikitLearn(Config(factory="sklearn.linear_model:LinearRegression")), replace(data, table=table)
+        )
+
+
 def test_a_regressor_is_explained_up_to_a_range_of_numbers(tmp_path):
     file = tmp_path / "houses.csv"
     file.write_text(HOUSES)
@@ -191,7 +277,7 @@ def test_the_commands_of_the_how_to_work_as_printed(tmp_path):
         (tmp_path / title).write_text(content)
     environment = {**os.environ, "CFBENCH_CACHE_DIR": str(tmp_path / "cache")}
     commands = re.findall(r"^\$ cfbench (.*)$", text, flags=re.MULTILINE)
-    assert len(commands) == 8
+    assert len(commands) == 10
     outputs = {}
     for command in commands:
         program = [str(Path(sys.executable).parent / "cfbench"), *shlex.split(command)]
@@ -201,5 +287,6 @@ def test_the_commands_of_the_how_to_work_as_printed(tmp_path):
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         outputs[command] = " ".join(done.stdout.split())  # sentences are folded
     assert "it would count as class_0" in outputs["explain runs/pair"]
-    assert "with a probability above 90%" in outputs["explain runs/sure"]
+    assert "the probability of class_0, as" in outputs["explain runs/sure"]
+    assert "the probability of class_0 would be above 90%" in outputs["explain runs/sure-pair"]
     assert "the price that regression predicts is" in outputs["explain runs/price"]

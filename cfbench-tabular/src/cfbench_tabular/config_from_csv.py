@@ -21,6 +21,7 @@ from cfbench_tabular.column_types import Format, decimals_of, inferred_step, num
 from cfbench_tabular.constraint_mining import mine_constraints
 from cfbench_tabular.draft_remarks import on_levels, on_numbers, share_of_numbers, without_header
 from cfbench_tabular.file_format import (
+    TIME_FORMATS,
     date_format_of,
     decimal_marks_of,
     decoded,
@@ -30,9 +31,10 @@ from cfbench_tabular.file_format import (
     title_lines,
     unit_of,
 )
-from cfbench_tabular.reading import plain, read_bytes, read_sheet, without_units
+from cfbench_tabular.number_forms import mixed_marks, negatives_of, remark_on, with_signs, without_limits
+from cfbench_tabular.reading import plain, read_bytes, replaced, sheet_as_written, without_units
 from cfbench_tabular.schema import ANY, Schema
-from cfbench_tabular.schema_inference import in_scale, kind_of, reason_to_drop
+from cfbench_tabular.schema_inference import in_scale, kind_of, on_dates, reason_to_drop
 from cfbench_tabular.sheet import Sheet, in_order
 
 MOST_CLASSES = 20
@@ -70,7 +72,7 @@ def csv_document(
     Raises:
         UserError: if the file cannot be read, lacks the class column, or has only one class.
     """
-    raw, schema, reasons, units = _read(path, encoding)
+    raw, written, schema, reasons, units = _read(path, encoding)
     if class_column is not None and class_column not in raw.names:
         hint = did_you_mean(class_column, raw.names) or f" There are {', '.join(raw.names)}"
         raise UserError(f"{path}: no column {class_column!r}.{hint}")
@@ -80,7 +82,7 @@ def csv_document(
     label = class_column if class_column is not None else [*raw.names[:1], *named][-1]
     if len(raw.names) < 2:
         raise UserError(f"{path}: has only the column {label!r}; its separator must be one of , ; | or a tab")
-    draft = _Draft(plain(raw, schema), marks, label, units, schema.header)
+    draft = _Draft(plain(raw, schema), written, schema, label, units)
     return DRAFT.format(
         file=_yaml(str(path)),
         rows=len(raw.rows),
@@ -95,10 +97,10 @@ def csv_document(
     )
 
 
-def _read(path: Path, encoding: str | None) -> tuple[Sheet, Schema, dict[str, str], dict[str, str]]:
+def _read(path: Path, encoding: str | None) -> tuple[Sheet, Sheet, Schema, dict[str, str], dict[str, str]]:
     """The cells, the options with which to read them, why, for those that are not default, and units by column.
 
-    The cells are as they are written, but without units.
+    The first cells have no units, and negative numbers a hyphen; the second are as they are written.
     """
     data = read_bytes(path)
     default = Schema()
@@ -106,17 +108,30 @@ def _read(path: Path, encoding: str | None) -> tuple[Sheet, Schema, dict[str, st
     text = decoded(data, found.encoding, path)
     separator = separator_of(text)
     found = replace(found, separator=separator, skip_lines=title_lines(text, separator))
-    sheet = read_sheet(path, found)
+    sheet = sheet_as_written(path, found)
     if without_header(sheet, default.missing_marks):
         columns: dict[str, Any] = {f"column{place}": {} for place in range(1, len(sheet.names) + 1)}
         found = replace(found, header=False, columns=columns)
-        sheet = read_sheet(path, found)
+        sheet = sheet_as_written(path, found)
     marks = marks_of(sheet.columns, default.missing_marks)
+    negatives = negatives_of(sheet.columns, marks)
+    written = sheet
+    sheet = replaced(sheet, with_signs(sheet.columns, marks, negatives))
     units = {name: unit_of(set(cells) - set(marks)) for name, cells in sheet.columns.items()}
     sheet = without_units(sheet, units)
-    decimal, thousands = decimal_marks_of(sheet.columns, marks)
-    form = date_format_of(sheet.columns, marks)
-    schema = replace(found, missing_marks=marks, decimal=decimal, thousands=thousands, date_format=form)  # type: ignore[arg-type]
+    limits = without_limits(sheet.columns, marks, "limit")
+    bare = replaced(sheet, limits)
+    decimal, thousands = decimal_marks_of(bare.columns, marks)
+    schema = replace(
+        found,
+        missing_marks=marks,
+        decimal=decimal,  # type: ignore[arg-type]
+        thousands=thousands,  # type: ignore[arg-type]
+        negatives=negatives,
+        censored="limit" if limits else "error",
+        date_format=date_format_of(sheet.columns, marks),
+        time_format=date_format_of(sheet.columns, marks, TIME_FORMATS),
+    )
     reasons = {
         "encoding": "given" if encoding else "inferred from the bytes: not UTF-8",
         "skip_lines": "inferred: a title stands before the names of the columns",
@@ -124,10 +139,14 @@ def _read(path: Path, encoding: str | None) -> tuple[Sheet, Schema, dict[str, st
         "missing_marks": "the usual ones, and text that stands between numbers or dates",
         "decimal": "inferred: more columns are numbers with it",
         "thousands": "inferred: more columns are numbers with it",
+        "negatives": "inferred: a column is numbers only if these are negative ones",
+        "censored": f"inferred for {', '.join(limits)}: limits among numbers; 'missing': as missing values",
         "date_format": "inferred: the only format that fits all dates of a column",
+        "time_format": "inferred: the only format that fits all times of a column",
     }
     return (
         sheet,
+        written,
         schema,
         {key: why for key, why in reasons.items() if getattr(schema, key) != getattr(default, key)},
         units,
@@ -138,15 +157,24 @@ def _read(path: Path, encoding: str | None) -> tuple[Sheet, Schema, dict[str, st
 class _Draft:
     """A table whose columns are being described.
 
-    ``marks`` are signs of missing values, ``label`` is the class column, ``units`` stood next to numbers; ``header``:
-    whether the first line names the columns.
+    ``written`` is the table as in the file; ``label`` is the class column, ``units`` stood next to numbers.
     """
 
     sheet: Sheet
-    marks: set[str]
+    written: Sheet
+    schema: Schema
     label: str
     units: Mapping[str, str]
-    header: bool
+
+    @functools.cached_property
+    def marks(self) -> set[str]:
+        """Signs of missing values."""
+        return set(self.schema.missing_marks)
+
+    @property
+    def header(self) -> bool:
+        """Whether the first line names the columns."""
+        return self.schema.header
 
     @functools.cached_property
     def features(self) -> tuple[str, ...]:
@@ -171,8 +199,24 @@ class _Draft:
             return "always missing"
         if len(cells) < (1 - MOST_MISSING) * rows:
             return f"missing in {1 - len(cells) / rows:.0%} of the rows; give its type to use it"
+        if mixed := self.mixed(name):
+            return f"mixes decimal marks, {mixed}: write all numbers in the same way to use it"
         why = reason_to_drop(name, cells)
         return why + (share_of_numbers(cells) if why.startswith("text") else "")
+
+    def mixed(self, name: str) -> str:
+        """Two numbers with different decimal marks, and where they stand; "" if the column does not mix them."""
+        if kind_of(self.present[name]) == "numeric":
+            return ""
+        rows = [row for row, cell in enumerate(self.sheet.columns[name]) if cell not in self.marks]
+        pair = mixed_marks(self.present[name])
+        shown = [(self.present[name][place], self.sheet.places[rows[place]]) for place in pair or ()]
+        return " and ".join(f"{cell!r} ({place})" for cell, place in shown)
+
+    def remark(self, name: str) -> str:
+        """What is not read as it looks in a column of numbers."""
+        written, plain = self.written.columns[name], self.sheet.columns[name]
+        return remark_on(written, self.marks, plain, self.schema.thousands)
 
     @functools.cached_property
     def lacking(self) -> dict[str, list[int]]:
@@ -200,6 +244,11 @@ def _class_lines(path: Path, draft: _Draft, named: bool) -> Iterator[str]:
         median = float(np.median([float(cell) for cell in cells]))
         yield _line("threshold", int(median) if median.is_integer() else median, "inferred: the median")
         return
+    if mixed := draft.mixed(label):
+        raise UserError(
+            f"{path}: column {label!r} mixes decimal marks, {mixed}: write all numbers in the same way, or name another "
+            "column with --target COLUMN"
+        )
     if len(counts) > max(MOST_CLASSES, len(cells) // 2):
         raise UserError(
             f"{path}: column {label!r} has {len(counts):,} distinct values, too many for classes; name another "
@@ -259,7 +308,8 @@ def _drafted(draft: _Draft, name: str) -> tuple[Any, str, bool]:
         ascending = in_scale(levels)
         if ascending is not None:
             return {"type": "ordinal", "levels": ascending}, "a common scale, in ascending order", False
-        return levels, on_levels(levels, draft.sheet.columns[name], draft.marks), False
+        remarks = [on_levels(levels, draft.sheet.columns[name], draft.marks), on_dates(levels)[2:]]
+        return levels, "; ".join(filter(None, remarks)), False
     if kind in ("date", "time"):
         return _drafted_moment(kind, cells)
     numbers = np.array([float(cell) for cell in cells])
@@ -268,7 +318,7 @@ def _drafted(draft: _Draft, name: str) -> tuple[Any, str, bool]:
     own = {"unit": unit} if unit else {}
     stated = f"; {unit} next to every number" if unit else ""
     placeholder = on_numbers(numbers)
-    stated += f"; {placeholder}" if placeholder else ""
+    stated += "".join(f"; {remark}" for remark in (placeholder, draft.remark(name)) if remark)
     if step is None:
         return _entry("numeric", own), f"{reach}; any number of decimals{stated}", True
     if step == 1:

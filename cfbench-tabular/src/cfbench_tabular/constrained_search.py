@@ -8,7 +8,8 @@ to an earlier one than the explainer promises (its option ``minimum_distance``).
 
 The limits of the constrained columns are those of one factual where such a column is immutable or one-way; otherwise all
 factuals of a class share them. Explainers that solve a programme with the parameters of the model instead of querying it
-(``optimum``, ``mace``, ``tree-optimum``) are called as they are.
+(``optimum``, ``mace``, ``tree-optimum``) have the constraints in their programmes; they declare that and are called as
+they are, with ``context.respects_constraints``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def explain_with_constraints(
     explainer: Explainer, model: Classifier, factuals: Factuals, context: Context
 ) -> Explanation:
     """The explanation of ``explainer``, whose counterfactuals satisfy the constraints of ``context.encoding``."""
-    if not context.encoding.constraints:
+    if not context.encoding.constraints or context.respects_constraints:
         return Explanation.of(explainer.counterfactuals(model, factuals, context))
     counterfactuals, details = None, {}
     for members in _groups(context.encoding, factuals):

@@ -12,7 +12,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 
 from cfbench_core.errors import UserError
@@ -29,6 +29,9 @@ DATE_FORMATS = (
 POSSIBLE_MARKS = (
     "-",
     "--",
+    "\u2013",
+    "\u2014",
+    "\u2212",
     ".",
     "n/a",
     "n.a.",
@@ -178,8 +181,18 @@ def title_lines(text: str, separator: str) -> int:
     return 0
 
 
+TIMES = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
+TIME_FORMATS = tuple(
+    f"{day}{between}{time}"
+    for day in ("%Y-%m-%d", *DATE_FORMATS)
+    if day != "%Y%m%d"
+    for between in (" ", ", ", "T")
+    for time in TIMES
+    if not (day == "%Y-%m-%d" and between != ", " and "%I" not in time)  # these are ISO 8601
+)
 NUMBER_AND_TEXT = re.compile(
-    r"([^\d.,+\-\s]{0,4})\s*[+-]?\s*([^\d.,+\-\s]{0,4})\s*[.,]?\d(?:[\d., ']*\d)?[.,]?\s*(\D*?(?:(?<=[a-z])[23])?)"
+    r"(?:[<>]=?|[≤≥])?\s*([^\d.,+\-\s]{0,4})\s*[+-]?\s*([^\d.,+\-\s]{0,4})\s*"
+    r"[.,]?\d(?:[\d., ']*\d)?[.,]?\s*(\D*?(?:(?<=[a-z])[23])?)"
 )
 
 
@@ -195,7 +208,7 @@ def unit_of(cells: Iterable[str]) -> str:
     """The unit that stands next to every number of a column; "" if there is none, or not next to all."""
     parts: set[tuple[str, str]] = set()
     for cell in cells:
-        parts.add(_digits_apart(cell))
+        parts.add(digits_apart(cell))
         if len(parts) > 2:  # -€5 and €-5
             return ""
     before, after = {front for front, _ in parts}, {back for _, back in parts}
@@ -209,16 +222,16 @@ def unit_of(cells: Iterable[str]) -> str:
 
 def without_unit(cell: str, unit: str) -> str:
     """A number without its unit: -12.50 of "-12.50 €" and "-€12.50"; other text unchanged."""
-    front, back = _digits_apart(cell)
+    front, back = digits_apart(cell)
     if (front, back) not in ((unit, ""), ("", unit)):
         return cell
     return cell.replace(unit, "", 1).replace("- ", "-").strip()
 
 
-def _digits_apart(cell: str) -> tuple[str, str]:
+def digits_apart(cell: str) -> tuple[str, str]:
     """What stands in front of the digits of a number, but for its sign and decimal mark, and what behind them."""
     found = NUMBER_AND_TEXT.fullmatch(cell)
-    return (found[1] or found[2], found[3]) if found else (cell, cell)
+    return (found[1] or found[2], found[3].removesuffix("+").rstrip()) if found else (cell, cell)
 
 
 def plain_columns(
@@ -227,8 +240,10 @@ def plain_columns(
     decimal: str,
     thousands: str | None,
     date_format: str | None,
+    time_format: str | None = None,
 ) -> dict[str, tuple[str, ...]]:
-    """The columns in which every cell that is not missing is such a number or date, as 1234.5 and 2026-11-23."""
+    """The columns in which every cell that is not missing is such a number, date or time, as 1234.5, 2026-11-23 and
+    2026-11-23T12:30:00."""
     number, missing, found = number_pattern(decimal, thousands), set(marks), {}
     for name, cells in columns.items():
         distinct = set(cells) - missing
@@ -240,8 +255,10 @@ def plain_columns(
                 cell: (cell.replace(thousands, "") if thousands else cell).replace(decimal, ".")
                 for cell in distinct
             }
-        elif date_format is not None:
+        if plain is None and date_format is not None:
             plain = _dates(distinct, date_format)
+        if plain is None and time_format is not None:
+            plain = _dates(distinct, time_format)
         if plain is not None:
             found[name] = tuple(plain.get(cell, cell) for cell in cells)
     return found
@@ -287,17 +304,26 @@ def decimal_marks_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str])
     return best if votes[best] > votes[".", None] else (".", None)
 
 
-def date_format_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str]) -> str | None:
-    """The format of dates that are not ISO 8601; None without such a column, or where day and month are ambiguous."""
+def date_format_of(
+    columns: Mapping[str, Sequence[str]], marks: Iterable[str], formats: Sequence[str] = DATE_FORMATS
+) -> str | None:
+    """The format of dates or times that are not ISO 8601; None without such a column, or where all are ambiguous."""
     missing = set(marks)
     for cells in columns.values():
         distinct = set(cells) - missing
         if len(distinct) < 3:
             continue
-        fits = [form for form in DATE_FORMATS if _dates(distinct, form) is not None]
+        fits = formats_of(distinct, formats)
         if len(fits) == 1 and not (fits[0] == "%Y%m%d" and not _years(distinct)):
             return fits[0]
     return None
+
+
+def formats_of(cells: Iterable[str], formats: Sequence[str] = (*DATE_FORMATS, *TIME_FORMATS)) -> list[str]:
+    """The formats of dates and times that fit all of the cells: two where day and month cannot be told apart."""
+    cells = sorted(cells)
+    fits = [form for form in formats if _dates(cells[:1], form) is not None] if cells else []
+    return [form for form in fits if _dates(cells, form) is not None]
 
 
 def _years(cells: Iterable[str]) -> bool:
@@ -306,12 +332,12 @@ def _years(cells: Iterable[str]) -> bool:
 
 
 def _dates(cells: Iterable[str], form: str) -> dict[str, str] | None:
-    """The dates in ISO 8601 by cell; None if one of the cells is no such date."""
-    found = {}
+    """The dates or times in ISO 8601 by cell; None if one of the cells is none."""
+    found, timed = {}, "%M" in form
     for cell in cells:
         try:
-            day: date = datetime.strptime(cell, form).date()
+            moment = datetime.strptime(cell, form)
         except ValueError:
             return None
-        found[cell] = day.isoformat()
+        found[cell] = moment.isoformat() if timed else moment.date().isoformat()
     return found

@@ -71,10 +71,12 @@ class PreparedDataset:
     def predictions(self) -> tuple[str, str]:
         """What a prediction of class 0 and of class 1 says, in words: "rejected", "accepted"."""
         zero, one = self.classes
+        factual = self.table.factual_class
         if self.decision_threshold != 0.5:
             share = f"{100 * self.decision_threshold:g}%"
-            return f"{one} with a probability of at most {share}", f"{one} with a probability above {share}"
-        return self.table.factual_class or zero, one
+            below = factual or f"{one} with a probability of at most {share}"
+            return below, f"{one} with a probability above {share}"
+        return factual or zero, one
 
     @functools.cached_property
     def vectors(self) -> FloatArray:
@@ -110,6 +112,7 @@ class PreparedDataset:
             "majority_share": float(self.labels.mean()),
             "types": types,
             **({"predicts": self.table.number_range.column} if self.table.number_range else {}),
+            **({} if self.decision_threshold == 0.5 else {"decision_threshold": self.decision_threshold}),
             **({"imputed": dict(self.table.imputed)} if self.table.imputed else {}),
             "size": f"{len(self.table):,} rows, {len(self.table.columns)} columns",
         }

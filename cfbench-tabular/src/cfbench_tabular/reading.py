@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, unpack
 from cfbench_tabular.column_types import inferred_step, nearest_multiple, off_step
 from cfbench_tabular.file_format import decoded, plain_columns, separator_of, without_lines, without_unit
 from cfbench_tabular.missing_values import without_missing
+from cfbench_tabular.number_forms import with_signs, without_limits
 from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
 from cfbench_tabular.sheet import Sheet, in_order, number_or_nan, numbers
 from cfbench_tabular.table import AnyArray, Column, FloatArray, Table
@@ -27,6 +28,15 @@ MOST_BYTES = 4e9
 
 
 def read_sheet(path: Path, schema: Schema) -> Sheet:
+    """A delimited text file, with numbers, dates and times as 1234.5, 2026-11-23 and 2026-11-23T12:30:00.
+
+    Raises:
+        UserError: if it cannot be read, is empty, or has rows of unequal length.
+    """
+    return plain(sheet_as_written(path, schema), schema)
+
+
+def sheet_as_written(path: Path, schema: Schema) -> Sheet:
     """A delimited text file (also .gz and .Z); the first row names the columns, or the schema does.
 
     Raises:
@@ -65,7 +75,7 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
     _check_names(path, names)
     for name in names:
         check_identifier(name, f"{path}: the name of a column")
-    return plain(Sheet(names, rows, [f"{path}:{line}" for line in lines]), schema)
+    return Sheet(names, rows, [f"{path}:{line}" for line in lines])
 
 
 def _wrong_length(row: Sequence[str], names: Sequence[str]) -> str:
@@ -112,13 +122,33 @@ def _one_line(cell: str) -> str:
 
 def plain(sheet: Sheet, schema: Schema) -> Sheet:
     """The sheet with numbers and dates as the schema says they are written, as 1234.5 and 2026-11-23."""
-    sheet = without_units(sheet, {plan.name: plan.unit for plan in schema.plans() if plan.levels is None})
-    if schema.decimal == "." and schema.thousands is None and schema.date_format is None:
+    plans, marks = schema.plans(), schema.missing_marks
+    numeric = {plan.name for plan in plans if plan.kind == "numeric" and plan.format == "number"}
+    levels = {plan.name for plan in plans if plan.levels is not None}
+    sheet = replaced(sheet, with_signs(sheet.columns, marks, schema.negatives, numeric), levels)
+    sheet = without_units(sheet, {plan.name: plan.unit for plan in plans if plan.levels is None})
+    sheet = replaced(sheet, without_limits(sheet.columns, marks, schema.censored, numeric), levels)
+    if (
+        schema.decimal == "."
+        and schema.thousands is None
+        and schema.date_format is None
+        and schema.time_format is None
+    ):
         return sheet
-    columns = plain_columns(
-        sheet.columns, schema.missing_marks, schema.decimal, schema.thousands, schema.date_format
+    return replaced(
+        sheet,
+        plain_columns(
+            sheet.columns, marks, schema.decimal, schema.thousands, schema.date_format, schema.time_format
+        ),
     )
-    cells = [columns.get(name, sheet.columns[name]) for name in sheet.names]
+
+
+def replaced(sheet: Sheet, columns: Mapping[str, Sequence[str]], unchanged: Collection[str] = ()) -> Sheet:
+    """The sheet with other cells in some columns, but for those that stay ``unchanged``."""
+    own = {name: cells for name, cells in columns.items() if name not in unchanged}
+    if not own:
+        return sheet
+    cells = [own.get(name, sheet.columns[name]) for name in sheet.names]
     return Sheet(sheet.names, list(zip(*cells, strict=True)), sheet.places)
 
 

@@ -91,8 +91,19 @@ class Schema:
     thousands: Annotated[
         Literal[".", ",", " ", "'"] | None, Help("mark between groups of three digits: 1,234.50")
     ] = None
+    negatives: Annotated[
+        Literal["minus", "parentheses", "trailing"],
+        Help("how negative numbers are written: -5, (5) as in accounts, or 5-; a minus sign is always read"),
+    ] = "minus"
+    censored: Annotated[
+        Literal["error", "limit", "missing"],
+        Help("numbers such as <5, >= 100 and 80+: refused, read as 5, 100 and 80, or missing"),
+    ] = "error"
     date_format: Annotated[
         str | None, Help("of dates that are not ISO 8601, as strptime reads it: '%d.%m.%Y'")
+    ] = None
+    time_format: Annotated[
+        str | None, Help("of times that are not ISO 8601, as strptime reads it: '%d.%m.%Y %H:%M'")
     ] = None
 
     def __post_init__(self) -> None:

@@ -9,12 +9,13 @@ that differs in nearly every row are dropped, because they carry no information 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
 
 from cfbench_tabular.column_types import Format, number_of
+from cfbench_tabular.file_format import formats_of
 
 Kind = Literal["numeric", "date", "time", "categorical"]
 SCALES = (
@@ -30,6 +31,8 @@ SCALES = (
     ("none", "mild", "moderate", "severe"),
 )
 """Common scales, ascending."""
+DAY = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}")
+TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2})?( ?[ap]m)?", re.IGNORECASE)
 MOST_LEVELS = 50
 """A text column with more levels is dropped if most of its values occur in one row only."""
 MANY_ROWS = 50
@@ -91,10 +94,29 @@ def reason_to_drop(name: str, cells: Sequence[str]) -> str:
         and not all(is_number(cell) for cell in distinct)
         and len(distinct) > min(max(MOST_LEVELS, len(cells) // 2), MOST_DRAFTED_LEVELS)
     ):
-        dates = all(re.fullmatch(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}", cell) for cell in distinct)
-        hint = "; if these are dates, set date_format" if dates else ""
-        return f"text with {len(distinct):,} distinct values in {len(cells):,} rows{hint}"
+        return f"text with {len(distinct):,} distinct values in {len(cells):,} rows{on_dates(distinct)}"
     return ""
+
+
+def on_dates(cells: Iterable[str]) -> str:
+    """What text is that could be dates, but is not read as dates: the end of a sentence; "" for other text."""
+    cells = sorted(set(cells))
+    if all(TIME_OF_DAY.fullmatch(cell) for cell in cells):
+        return "; times of day, which are no type of a column: write hours or minutes as numbers to use it"
+    if not all(DAY.match(cell) for cell in cells):
+        return ""
+    fits = formats_of(cells)
+    if not fits:
+        first = formats_of(cells[:1])
+        other = next((cell for cell in cells if not set(first) & set(formats_of([cell], first))), None)
+        if first and other is not None and formats_of([other]):
+            return f"; dates in two forms, {cells[0]!r} and {other!r}: write all in the same way to use it"
+        return "; if these are dates, set date_format"
+    key = "time_format" if "%M" in fits[0] else "date_format"
+    names = " or ".join(f"'{form}'" for form in fits[:3])
+    if len(fits) == 1:
+        return f"; dates such as {names}, which is not the {key} of the file: write all in the same way to use it"
+    return f"; dates whose day and month cannot be told apart: set {key} to {names} to use it"
 
 
 def _counts(cells: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_tabular.column_types import Format, number_of
+from cfbench_tabular.number_forms import hint_on
 from cfbench_tabular.table import FloatArray
 
 
@@ -47,7 +48,9 @@ def numbers(cells: Sequence[str], column: str, places: Sequence[str], form: Form
         found = np.array([number_or_nan(cell) for cell in cells])
     wrong = np.flatnonzero(~np.isfinite(found))
     if len(wrong):
-        raise UserError(f"{places[wrong[0]]}: column {column!r}: {cells[wrong[0]]!r} is not a finite number")
+        raise UserError(
+            f"{places[wrong[0]]}: column {column!r}: {cells[wrong[0]]!r} is not a finite number{hint_on(cells[wrong[0]])}"
+        )
     return found
 
 

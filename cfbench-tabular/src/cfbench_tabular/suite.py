@@ -173,11 +173,11 @@ class TabularSuite(LifecycleSuite):
     def explanation_parameters(self, cell: PlannedCell) -> Mapping[str, Any]:
         protocol = cell.config.protocol
         per_instance = protocol.counterfactuals_per_instance if _gives_several(cell) else 1
-        in_search = protocol.in_search and not _reads_parameters(cell)
+        in_search = "explainer" if _respects_constraints(cell) else "search"
         return {
             "counterfactuals_per_instance": per_instance,
             "seconds": protocol.seconds,
-            "constraints": "search" if in_search else "check",
+            "constraints": in_search if protocol.in_search else "check",
         }
 
     def explained_inputs(self, cell: PlannedCell) -> Mapping[str, Stage]:
@@ -220,10 +220,9 @@ def _gives_several(cell: PlannedCell) -> bool:
     return "several" in cell.explainer.spec.provides.get("counterfactuals", frozenset())
 
 
-def _reads_parameters(cell: PlannedCell) -> bool:
-    """Whether the explainer solves a programme with the parameters of the model instead of querying it."""
-    needed = cell.explainer.needs.get("classifier", {}).get("access", ())
-    return cell.explainer.spec.role == "certified" or "layers" in needed
+def _respects_constraints(cell: PlannedCell) -> bool:
+    """Whether the explainer itself respects constraints between columns; rows of the others are repaired."""
+    return "between-columns" in cell.explainer.spec.provides.get("constraints", frozenset())
 
 
 def _needs_retrained(explainer: ConfiguredComponent) -> bool:

@@ -51,6 +51,8 @@ def _sentence(rows: pd.DataFrame, data: Mapping[str, Any]) -> str:
     several = "counterfactual" in rows and rows["counterfactual"].nunique() > 1
     sets = [part for _, part in rows.groupby("counterfactual")] if several else [rows]
     ways = ", or with ".join(_changes(part, types) for part in sets)
+    if data.get("decision_threshold") is not None:
+        return _of_probability(first, data, f"{ways}{',' if several else ''}")
     if data.get("predicts"):
         wanted = str(first["wanted_class"])
         would = f"would not be {wanted[4:]}" if wanted.startswith("not ") else f"would be {wanted}"
@@ -62,6 +64,25 @@ def _sentence(rows: pd.DataFrame, data: Mapping[str, Any]) -> str:
     return (
         f"row {first['row']} of {first['dataset']} counts as {first['factual_class']} for {first['model']}; "
         f"with {ways}{',' if several else ''} it would count as {first['wanted_class']} ({first['explainer']})."
+    )
+
+
+def _of_probability(first: pd.Series[Any], data: Mapping[str, Any], ways: str) -> str:
+    """The sentence where the target class has to exceed a probability: "the probability of yes is at most 90% ..."."""
+    share, target = f"{100 * data['decision_threshold']:g}%", str(data["classes"][1])
+    outcome = f"that the {data['predicts']} is {target}" if data.get("predicts") else f"of {target}"
+    sides = (f"at most {share}", f"above {share}")
+    rises = str(first["wanted_class"]).endswith(sides[1])
+    before, after = sides if rises else sides[::-1]
+    row, model, explainer = f"row {first['row']} of {first['dataset']}", first["model"], first["explainer"]
+    if not str(first["factual_class"]).endswith(sides):  # from one class to another
+        return (
+            f"{row} counts as {first['factual_class']} for {model}; with {ways.rstrip(',')}, the probability {outcome} "
+            f"would be {after} ({explainer})."
+        )
+    return (
+        f"{row}: the probability {outcome}, as {model} predicts it, is {before}; with {ways} it would be {after} "
+        f"({explainer})."
     )
 
 

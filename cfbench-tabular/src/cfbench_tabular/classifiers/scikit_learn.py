@@ -7,7 +7,8 @@ table (the nearest row for a vector that does not represent one).
 
 Trained here, it learns the target class against the rest, or with ``classes: all`` every class of the table. A pretrained
 estimator may have other classes, also more than two. P(class 1) is the probability of the target class; with
-``classes: all`` the target class is predicted where it is the most probable one (``targets.py``).
+``classes: all`` the target class is predicted where it is the most probable one (``targets.py``), or, with
+``protocol.decision_threshold``, where its probability among all classes is above that.
 
 Nothing is pickled. The state of an estimator that is trained here is its seed: loading the state trains it again.
 Its ``random_state`` is set if it is None, so that the result is the same.
@@ -39,6 +40,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:ScikitLearn",
     config=f"{__name__}:Config",
     provides={"access": {"scores"}},
+    version="2",
 )
 
 
@@ -82,9 +84,10 @@ class ScikitLearn:
         self.names: list[str] = []
         self.range: NumberRange | None = None  # of a regressor
         self.scale = 1.0
+        self.compares = True  # the target class with the most probable other one, and not with a threshold
 
     def fit(self, data: PreparedDataset, generator: np.random.Generator, report: Report) -> None:
-        self.encoding = data.encoding
+        self._prepare(data)
         if self.config.train:
             self.seed = int(generator.integers(2**31))
             self._train(data)
@@ -97,7 +100,7 @@ class ScikitLearn:
             found = of_numbers(values, self.range.low, self.range.high, self.scale)
             return found if self.target_index else found[:, ::-1]
         found = np.asarray(self.estimator.predict_proba(self._inputs(vectors)), dtype=np.float64)
-        if self.config.classes == "all":
+        if self.config.classes == "all" and self.compares:
             return of_classes(found, self.target_index)
         one = found[:, self.target_index]
         return np.stack([1.0 - one, one], axis=1)
@@ -113,12 +116,15 @@ class ScikitLearn:
 
     def load_state(self, state: Mapping[str, np.ndarray[Any, Any]], data: PreparedDataset) -> None:
         """Trains the estimator again, with the seed of the state."""
-        self.encoding = data.encoding
+        self._prepare(data)
         self.seed = int(state["seed"][0])
         if self.config.train:
             self._train(data)
         else:
             self._load(data)
+
+    def _prepare(self, data: PreparedDataset) -> None:
+        self.encoding, self.compares = data.encoding, data.decision_threshold == 0.5
 
     def _load(self, data: PreparedDataset) -> None:
         self.estimator = self._created()
@@ -165,6 +171,11 @@ class ScikitLearn:
             raise UserError(
                 f"scikit-learn: {name} has no predict_proba. A regressor needs a class column of numbers with "
                 "'threshold' or 'target_range'"
+            )
+        if data.decision_threshold != 0.5:
+            raise UserError(
+                f"scikit-learn: {name} predicts numbers, not probabilities: protocol.decision_threshold does not apply to "
+                "it. Remove it, or take a classifier"
             )
         self.range = table.number_range
         self.scale = float(table.numbers[data.rows("train")].std()) or 1.0

@@ -10,6 +10,7 @@ import numpy as np
 from cfbench_core.errors import UserError
 from cfbench_core.real_arrays import real_array
 from cfbench_tabular.classifier_contracts import Classifier
+from cfbench_tabular.constraints import Constraint
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.table import FloatArray, IntArray, complete
 
@@ -46,6 +47,8 @@ class Context:
             on the machine.
         labels: (n,) the true classes of the training rows, 0 or 1; None if unknown.
         retrained: the model trained again and again, for an explainer that declares ``details={"models": "retrained"}``.
+        respects_constraints: whether the explainer itself has to respect the constraints between columns. Only one that
+            declares ``provides={"constraints": {"between-columns"}}`` has to; of others, the rows are repaired.
     """
 
     encoding: Encoding
@@ -55,6 +58,12 @@ class Context:
     seconds: float | None = None
     labels: IntArray | None = None
     retrained: Sequence[Classifier] = ()
+    respects_constraints: bool = False
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The constraints between columns that the explainer itself has to respect."""
+        return self.encoding.constraints if self.respects_constraints else ()
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,10 @@ Details: ``objective``, the distance of the counterfactual; ``bound``, within wh
 are at most ``epsilon`` apart (or none exists at all), 0 if a limit was reached first: then the result is the
 best so far. With ``seconds`` it depends on the machine, with ``work`` (units that z3 counts) it does not.
 
+Constraints between columns are part of the formula (``smt_constraints.py``), unless the protocol has ``constraints:
+check``; the proof is about rows that satisfy them. Products and ratios are linear by cases, but for those of two numbers
+without steps, which z3 may not decide: then there is no proof.
+
 Arithmetic with whole rationals is slow: see the sizes in the documentation, and use ``optimum`` for more.
 Preset ``as-published``: the tolerance of the authors' code and no time limit; each answer is then proven, as theirs is.
 Formulae go to z3 directly: the paper's pysmt would only translate them. Needs cfbench-tabular[mace].
@@ -32,6 +36,7 @@ Formulae go to z3 directly: the paper's pysmt would only translate them. Needs c
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
@@ -44,9 +49,13 @@ from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import LayeredClassifier
 from cfbench_tabular.classifiers.base import predicted_classes, probabilities
+from cfbench_tabular.constraints import Constraint
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
-from cfbench_tabular.explainers.exact import Costs, Network, Reach, nearby, reach_of
+from cfbench_tabular.explainers.constrained_start import ConstrainedRows
+from cfbench_tabular.explainers.constraint_forms import RawColumn, raw_columns
+from cfbench_tabular.explainers.exact import Costs, Network, Reach, reach_of
+from cfbench_tabular.explainers.smt_constraints import SMTConstraints
 from cfbench_tabular.table import FloatArray
 
 SPEC = ComponentSpec(
@@ -54,7 +63,11 @@ SPEC = ComponentSpec(
     summary="The nearest counterfactual by satisfiability modulo theories, with a proof; needs [mace]",
     target=f"{__name__}:MACE",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    provides={
+        "columns": {"categorical", "numeric"},
+        "constraints": {"between-columns", "immutable", "one-hot", "ranges"},
+    },
+    version="2",
     needs={"classifier": {"access": {"layers", "scores"}}},
     papers=("karimi2020mace",),
     presets="cfbench_tabular:presets/mace.yaml",
@@ -96,9 +109,10 @@ class MACE:
         for place, row in enumerate(factuals.vectors):
             label = int(factuals.classes[place])
             reach = reach_of(costs, row)
-            start = nearby(model, reach, label, context.background[classes != label])
+            allowed = ConstrainedRows(model, reach, label, context.constraints)
+            start = allowed.start(context.background[classes != label])
             budget = _Budget(time.monotonic() + seconds, self.config.work)
-            search = _Bisection(self.config, model, network, reach, label, budget)
+            search = _Bisection(self.config, allowed, network, budget)
             found, details[place, 0], details[place, 1] = search.run(start)
             if found is not None:
                 found_rows[place] = found
@@ -153,17 +167,9 @@ def _work_of(solver: Any) -> int:
 class _Bisection:
     """The search for one factual."""
 
-    def __init__(
-        self,
-        config: Config,
-        model: LayeredClassifier,
-        network: Network,
-        reach: Reach,
-        label: int,
-        budget: _Budget,
-    ) -> None:
-        self.config, self.model, self.network, self.reach = config, model, network, reach
-        self.label, self.budget = label, budget
+    def __init__(self, config: Config, allowed: ConstrainedRows, network: Network, budget: _Budget) -> None:
+        self.config, self.allowed, self.network, self.budget = config, allowed, network, budget
+        self.reach, self.label = allowed.reach, allowed.label
 
     def run(self, best: FloatArray | None) -> tuple[FloatArray | None, float, float]:
         """The row (d,), its distance, and that within which there is none; infinite where there is none at all."""
@@ -197,10 +203,15 @@ class _Bisection:
         """ "yes" and a row (d,), "no", or "unknown"."""
         reach = self.reach.within(distance + SLACK)
         for margin in (0.0, self.config.margin):
-            verdict, row = _Formula(self.network, reach, self.label, margin).solve(self.budget)
+            formula = _Formula(self.network, reach, self.label, margin, self.allowed.constraints)
+            verdict, row = formula.solve(self.budget)
             if row is None:
                 return ("unknown" if margin else verdict), None
-            chances = probabilities(self.model, row[None])[0]
+            if self.allowed.constraints:
+                row = self.allowed.feasible(row)
+            if row is None or self._distance(row) > distance + self.config.epsilon / 8:
+                continue  # so near to the boundary or to a constraint that rounding decides
+            chances = probabilities(self.allowed.model, row[None])[0]
             if chances[1 - self.label] - chances[self.label] > self.config.margin / 4:
                 return "yes", row
         return "unknown", None
@@ -254,12 +265,26 @@ def _moves(reach: Reach) -> list[_Move]:
 class _Formula:
     """Is there a row of the other class within reach?"""
 
-    def __init__(self, network: Network, reach: Reach, label: int, margin: float) -> None:
+    def __init__(
+        self,
+        network: Network,
+        reach: Reach,
+        label: int,
+        margin: float,
+        constraints: tuple[Constraint, ...] = (),
+    ) -> None:
         self.z3 = _z3()
         self.network, self.reach, self.moves = network, reach, _moves(reach)
         stepped = any(move.stepped for move in self.moves)
         self.context = self.z3.Context()  # what was solved before in this process has no influence
-        self.solver = self.z3.SolverFor("QF_LIRA" if stepped else "QF_LRA", ctx=self.context)
+        columns = raw_columns(reach, constraints)
+        between = SMTConstraints(self.z3, self.context, columns, constraints)
+        logic = ("QF_LIRA" if stepped else "QF_LRA") if between.linear else "QF_NRA"
+        self.solver = (
+            self.z3.Solver(ctx=self.context)
+            if stepped and not between.linear
+            else self.z3.SolverFor(logic, ctx=self.context)
+        )
         self.amounts = [
             self.z3.ToReal(self.z3.Int(f"move{place}", self.context))
             if move.stepped
@@ -267,6 +292,7 @@ class _Formula:
             for place, move in enumerate(self.moves)
         ]
         self._constrain()
+        self.solver.add(*between.build(self._raw(columns)))
         output = self._output()
         beyond = output > self._exact(margin) if margin or label == 0 else output <= 0
         self.solver.add(beyond if label == 0 or not margin else output < self._exact(-margin))
@@ -280,7 +306,9 @@ class _Formula:
             return ("no" if verdict == self.z3.unsat else "unknown"), None
         model, row = self.solver.model(), self.reach.row.copy()
         for amount, move in zip(self.amounts, self.moves, strict=True):
-            row += float(model.eval(amount, model_completion=True).as_fraction()) * move.step
+            value = model.eval(amount, model_completion=True)
+            value = value if self.z3.is_rational_value(value) else value.approx(20)  # a root, of a product
+            row += float(value.as_fraction()) * move.step
         row = np.clip(row, self.reach.low, self.reach.high)
         return "yes", self.reach.limits.snapped(row[None])[0]
 
@@ -305,6 +333,18 @@ class _Formula:
                 paid.append(self._exact(float(costs.fixed[column])) * changed)
         if paid and not costs.largest:
             self.solver.add(z3.Sum(paid) <= self._exact(self.reach.budget))
+
+    def _raw(self, columns: Mapping[str, RawColumn]) -> dict[str, Any]:
+        """The numbers of constraints, raw: the factual's, and the moves in steps or standard deviations."""
+        places, found = self.reach.encoding.column_of, {}
+        for name, column in columns.items():
+            terms = [self._exact(column.factual)]
+            for amount, move in zip(self.amounts, self.moves, strict=True):
+                if move.column == places[column.position]:
+                    sign = 1 if move.step[column.position] > 0 else -1
+                    terms.append(self._exact(sign * column.unit) * amount)
+            found[name] = self.z3.Sum(terms)
+        return found
 
     def _output(self) -> Any:
         """The log-odds, after constraints for each hidden unit that can be on or off."""

@@ -28,12 +28,17 @@ must be of the other class by the model itself; the margin is raised tenfold up 
 Details: ``objective`` of the row that is returned; ``bound``, below which there is none (with the margin);
 ``proven``, 1 where both agree to a part in 10,000 (also if it is proven that no counterfactual
 exists), else 0. ``seconds`` limits the search for one factual, also without a proof: then the result
-is the best so far, at worst that training row, and depends on the machine. Constraints between columns are not part
-of the programme. Ours; there is no paper.
+is the best so far, at worst that training row, and depends on the machine. Ours; there is no paper.
+
+Constraints between columns are part of the programme (``mixed_integer_constraints.py``), unless the protocol has
+``constraints: check``. The row that is returned satisfies them, and the proof is about rows that do. The product or ratio
+of two numbers without steps is only nearly in the programme: the bound holds, but the row may cost more, and is then not
+proven.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -44,8 +49,12 @@ from cfbench_core.config import Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import LayeredClassifier
 from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.constraints import Constraint
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
-from cfbench_tabular.explainers.exact import Costs, Network, Reach, nearby, reach_of
+from cfbench_tabular.explainers.constrained_start import ConstrainedRows
+from cfbench_tabular.explainers.constraint_forms import nearby_rows, raw_columns
+from cfbench_tabular.explainers.exact import Costs, Network, Reach, reach_of
+from cfbench_tabular.explainers.mixed_integer_constraints import Affine, ConstraintRows
 from cfbench_tabular.explainers.quiet_solver import without_c_output
 from cfbench_tabular.table import FloatArray
 
@@ -54,11 +63,16 @@ SPEC = ComponentSpec(
     summary="The nearest counterfactual of a ReLU network, by mixed-integer programming, with a proof",
     target=f"{__name__}:Optimum",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    provides={
+        "columns": {"categorical", "numeric"},
+        "constraints": {"between-columns", "immutable", "one-hot", "ranges"},
+    },
     needs={"classifier": {"access": {"layers", "scores"}}},
     role="certified",
-    certificate="where the detail 'proven' is 1: no row of the other class, within the observed ranges and the "
-    "immutable and one-way columns, has an objective below the detail 'bound', to one part in 10,000",
+    version="2",
+    certificate="where the detail 'proven' is 1: no row of the other class, within the observed ranges, the immutable and "
+    "one-way columns, and the constraints between columns that the study searches with, has an objective below the detail "
+    "'bound', to one part in 10,000",
 )
 
 
@@ -66,6 +80,8 @@ TOLERANCE, SOLVED = 1e-4, 1e-6
 """Share of the bound by which the objective of a proven counterfactual may exceed it, and the solver tolerance."""
 MARGINS = (1.0, 10.0, 100.0, 1000.0)
 """Factors by which the margin is raised if the row misses the class because of rounding."""
+TANGENTS = 4
+"""How often products of numbers without steps are linearised, each time at the last row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,11 +106,13 @@ class Optimum:
         for place, row in enumerate(factuals.vectors):
             label = int(factuals.classes[place])
             reach = reach_of(costs, row)
-            start = nearby(model, reach, label, context.background[classes != label])
+            allowed = ConstrainedRows(model, reach, label, context.constraints)
+            start = allowed.start(context.background[classes != label])
             within = reach if start is None else reach.within(_at_most(float(costs.of(start[None], row)[0])))
-            found, bound = _Programme(network, within, label, self.config.margin).solve(seconds)
+            programme = _Programme(network, within, label, self.config.margin, context.constraints)
+            found, bound = programme.solve(seconds)
             rows = [start] if start is not None else []
-            rows += [] if found is None else self._made_exact(model, network, within, label, found)
+            rows += [] if found is None else self._made_exact(allowed, network, within, found)
             if rows:
                 objectives = costs.of(np.stack(rows), row)
                 best = int(objectives.argmin())
@@ -107,14 +125,21 @@ class Optimum:
         return Explanation(found_rows, dict(zip(("objective", "bound", "proven"), details.T, strict=True)))
 
     def _made_exact(
-        self, model: LayeredClassifier, network: Network, reach: Reach, label: int, found: FloatArray
+        self, allowed: ConstrainedRows, network: Network, reach: Reach, found: FloatArray
     ) -> list[FloatArray]:
         """At most one row: the best one with the levels and the hidden units of ``found`` (d,)."""
         for times in MARGINS:
-            row = _linear(network, reach, label, found, times * self.config.margin)
-            if row is not None and predicted_classes(model, row[None])[0] != label:
-                return [row]
-        return []
+            row: FloatArray | None = found
+            for _ in range(TANGENTS if allowed.constraints else 1):
+                margin = times * self.config.margin
+                row = _linear(network, reach, allowed.label, found, margin, allowed.constraints, row)
+                if row is None:
+                    break
+                good = allowed.feasible(row)
+                if good is not None:
+                    return [good]
+        row = allowed.feasible(found) if allowed.constraints else None
+        return [] if row is None else [row]
 
 
 def costs_of(objective: str, context: Context) -> Costs:
@@ -153,7 +178,14 @@ class _Programme:
     Every quantity is an affine function of the variables: (V, k) coefficients and (k,) constants.
     """
 
-    def __init__(self, network: Network, reach: Reach, label: int, margin: float) -> None:
+    def __init__(
+        self,
+        network: Network,
+        reach: Reach,
+        label: int,
+        margin: float,
+        constraints: tuple[Constraint, ...] = (),
+    ) -> None:
         self.reach = reach
         self.encoding = reach.encoding
         self.numeric = np.flatnonzero(self.encoding.numeric)
@@ -176,16 +208,21 @@ class _Programme:
         self._inputs()
         output = self._forward(network)
         self._add(*output, low=margin) if label == 0 else self._add(*output, high=-margin)
+        self.possible = self._constrain(constraints)
 
     def solve(self, seconds: float) -> tuple[FloatArray | None, float]:
         """A row (d,), exact to the solver's tolerance, or None; and a lower bound of the objective.
 
         The bound is infinite when there is no row.
         """
+        if not self.possible:
+            return None, np.inf
         prices, paid = self._objective()
         if np.isfinite(self.reach.budget):
             self._add(prices[:, None], np.array([paid]), high=self.reach.budget)
-        matrix = np.concatenate([coefficients.T for coefficients, _, _ in self.rows])
+        matrix = np.zeros((len(self.rows), self.size))
+        for place, (coefficients, _, _) in enumerate(self.rows):  # which were added before the last variables
+            matrix[place, : len(coefficients)] = coefficients[:, 0]
         with without_c_output():  # HiGHS prints a line when it solves a solution again, even with disp=False
             result: Any = milp(
                 prices,
@@ -223,6 +260,28 @@ class _Programme:
         for group in self.encoding.groups:
             members = {at[place]: 1.0 for place in range(group.start, group.stop)}
             self._add(*self._sum(members), low=1.0, high=1.0)
+
+    def _constrain(self, constraints: tuple[Constraint, ...]) -> bool:
+        """Rows for the constraints between columns; False where no row satisfies them."""
+        columns = raw_columns(self.reach, constraints)
+        place = {int(position): index for index, position in enumerate(self.numeric)}
+        numbers = {}
+        for name, column in columns.items():
+            if not column.fixed:
+                at = place[column.position]
+                ends = (float(end / column.unit) for end in (column.factual, column.low, column.high))
+                numbers[name] = Affine({int(self.up[at]): 1.0, int(self.down[at]): -1.0}, *ends)
+        return ConstraintRows(columns, numbers, self._variable, self._add_terms).constrain(constraints)
+
+    def _variable(self, low: float, high: float, whole: bool) -> int:
+        """The number of a further variable."""
+        self.low, self.high = np.append(self.low, low), np.append(self.high, high)
+        self.integral = np.append(self.integral, float(whole))
+        self.size += 1
+        return self.size - 1
+
+    def _add_terms(self, terms: Mapping[int, float], low: float, high: float) -> None:
+        self._add(*self._sum(terms), low=low, high=high)
 
     def _forward(self, network: Network) -> tuple[FloatArray, FloatArray]:
         """The log-odds, after constraints for every hidden unit that may be on or off."""
@@ -281,7 +340,7 @@ class _Programme:
         projected: FloatArray = self.reach.limits.projected(row[None])[0]
         return projected
 
-    def _sum(self, terms: dict[int, float]) -> tuple[FloatArray, FloatArray]:
+    def _sum(self, terms: Mapping[int, float]) -> tuple[FloatArray, FloatArray]:
         coefficients = np.zeros((self.size, 1))
         for variable, factor in terms.items():
             coefficients[variable] = factor
@@ -295,11 +354,17 @@ class _Programme:
 
 
 def _linear(
-    network: Network, reach: Reach, label: int, found: FloatArray, margin: float
+    network: Network,
+    reach: Reach,
+    label: int,
+    found: FloatArray,
+    margin: float,
+    constraints: tuple[Constraint, ...] = (),
+    near: FloatArray | None = None,
 ) -> FloatArray | None:
     """(d,) the best row where the levels, the units that are on, and what changes are those of ``found`` (d,).
 
-    So are the numbers that move by whole steps.
+    So are the numbers that move by whole steps. Constraints are linearised at the row ``near`` (d,).
     """
     continuous = reach.encoding.numeric & (reach.steps == 0)
     numeric = np.flatnonzero(continuous)
@@ -314,6 +379,10 @@ def _linear(
         base, slope = base * on, slope * on
     output, sign = float((base @ network.weights[-1] + network.biases[-1])[0]), -1.0 if label == 0 else 1.0
     sides += [(sign * (slope @ network.weights[-1]), np.array([-sign * output - margin]))]
+    rows = nearby_rows(constraints, reach, found if near is None else near, numeric)
+    if rows is None:
+        return None
+    sides += [rows]
     columns = reach.encoding.column_of[numeric]
     free = (reach.costs.fixed[columns] == 0) | (found != reach.row)[numeric]
     matrix = np.concatenate([side for side, _ in sides], axis=1).T

@@ -95,6 +95,12 @@ def interval_of(values: FloatArray, thresholds: FloatArray) -> IntArray:
     return np.searchsorted(thresholds, single, side="left")
 
 
+def ends_of_interval(thresholds: FloatArray, interval: int) -> tuple[float, float]:
+    """The smallest and the largest number of an interval between thresholds; infinite at the ends."""
+    low = float(_above(thresholds)[interval - 1]) if interval else -np.inf
+    return low, float(_below(thresholds)[interval]) if interval < len(thresholds) else np.inf
+
+
 @dataclass(frozen=True)
 class EnsembleTests:
     """What an ensemble tests.

@@ -23,8 +23,11 @@ number half a unit of rounding below it would do.
 Details: ``objective`` of the row that is returned; ``bound``, below which there is none; ``proven``, 1 where both agree to
 one part in 10,000 (also if it is proven that no counterfactual exists), else 0. ``seconds`` limits the search for one
 factual: then the result is the best so far, at worst that training row, and depends on the machine. One thread,
-so that the result is the same each time. Constraints between columns are not part of the programme. Needs
-cfbench-tabular[trees].
+so that the result is the same each time. Needs cfbench-tabular[trees].
+
+Constraints between columns are part of the programme (``tree_constraints.py``), unless the protocol has
+``constraints: check``. The row that is returned satisfies them, and the proof is about rows that do. Numbers without steps
+are only nearly in the programme then: the bound holds, but the row may cost more, and is then not proven.
 """
 
 from __future__ import annotations
@@ -41,10 +44,13 @@ from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import TreeClassifier
 from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.constraints import Constraint
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals, no_counterfactuals
-from cfbench_tabular.explainers.exact import Reach, nearby, reach_of
+from cfbench_tabular.explainers.constrained_start import ConstrainedRows
+from cfbench_tabular.explainers.exact import Reach, reach_of
 from cfbench_tabular.explainers.optimum import TOLERANCE, costs_of
 from cfbench_tabular.explainers.tree_boxes import EnsembleTests, Leaves
+from cfbench_tabular.explainers.tree_constraints import TreeConstraints
 from cfbench_tabular.table import FloatArray
 
 SPEC = ComponentSpec(
@@ -52,11 +58,16 @@ SPEC = ComponentSpec(
     summary="The nearest counterfactual of a forest or boosted trees, with a proof; needs [trees]",
     target=f"{__name__}:TreeOptimum",
     config=f"{__name__}:Config",
-    provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
+    provides={
+        "columns": {"categorical", "numeric"},
+        "constraints": {"between-columns", "immutable", "one-hot", "ranges"},
+    },
     needs={"classifier": {"access": {"scores", "trees"}}},
     role="certified",
-    certificate="where the detail 'proven' is 1: no row of the other class, within the observed ranges and the "
-    "immutable and one-way columns, has an objective below the detail 'bound', to one part in 10,000",
+    version="2",
+    certificate="where the detail 'proven' is 1: no row of the other class, within the observed ranges, the immutable and "
+    "one-way columns, and the constraints between columns that the study searches with, has an objective below the detail "
+    "'bound', to one part in 10,000",
     papers=("parmentier2021optimal",),
     details={"default": False},
 )
@@ -66,6 +77,9 @@ SHARES = (0.125, 0.25, 0.5, 1.0)
 
 COST_STEPS = 10_000_000
 """Whole numbers between 0 and the budget."""
+
+FINE_COST_STEPS = 10**14
+"""The same with constraints between columns, where each step of a column has a cost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +107,13 @@ class TreeOptimum:
         for place, row in enumerate(factuals.vectors):
             label = int(factuals.classes[place])
             reach = reach_of(costs, row)
-            start = nearby(model, reach, label, context.background[classes != label])
+            allowed = ConstrainedRows(model, reach, label, context.constraints)
+            start = allowed.start(context.background[classes != label])
             most = np.inf if start is None else float(costs.of(start[None], row)[0]) * (1 + 1e-9) + 1e-12
             needed = _Needed(offset, self.config.margin, -1.0 if label else 1.0)
-            found, bound = _search(tested, reach, most, needed, start, seconds)
+            found, bound = _search(tested, reach, most, needed, start, seconds, context.constraints)
+            found = None if found is None else allowed.feasible(found)
             rows = [each for each in (start, found) if each is not None]
-            rows = [each for each in rows if predicted_classes(model, each[None])[0] != label]
             if rows:
                 objectives = costs.of(np.stack(rows), row)
                 best = int(objectives.argmin())
@@ -127,6 +142,7 @@ def _search(
     needed: _Needed,
     start: FloatArray | None,
     seconds: float,
+    constraints: tuple[Constraint, ...] = (),
 ) -> tuple[FloatArray | None, float]:
     """A row (d,) or None, and a lower bound of the objective, infinite when there is no row within ``most``."""
     end, refuted = time.perf_counter() + seconds, 0.0
@@ -134,7 +150,7 @@ def _search(
         left = end - time.perf_counter()
         if left <= 0:
             break
-        programme = _Programme(tested, reach.within(share * most), needed)
+        programme = _Programme(tested, reach.within(share * most), needed, constraints)
         found, bound = programme.solve(start if share == 1.0 else None, left)
         if found is not None or (share == 1.0 and np.isinf(bound)):
             return found, max(bound, refuted)
@@ -147,16 +163,26 @@ def _search(
 class _Programme:
     """The constraint programme of one factual."""
 
-    def __init__(self, tested: EnsembleTests, reach: Reach, needed: _Needed) -> None:
+    def __init__(
+        self,
+        tested: EnsembleTests,
+        reach: Reach,
+        needed: _Needed,
+        constraints: tuple[Constraint, ...] = (),
+    ) -> None:
         self.cp = _cp_model()
         self.model = self.cp.CpModel()
         self.tested, self.reach, self.needed = tested, reach, needed
         self.encoding = reach.encoding
         self.unit = reach.budget / COST_STEPS if 0 < reach.budget < np.inf else 1.0 / COST_STEPS
+        if constraints:
+            self.unit = _most(reach) / FINE_COST_STEPS or self.unit
         self.terms: list[tuple[Any, int]] = []  # of the objective: literals and their costs
         self.base = 0
+        self.allowance = 0.0  # what columns without steps may cost less than their multiples
         self.cells = tested.cells(reach)
         self.true = self.model.new_constant(1)
+        self.between = TreeConstraints(self.model, reach, constraints)
         self.literals: dict[int, list[Any]] = {}  # of each position, whether it is at least its c-th cell
         self.counts = np.array([len(self.cells[position].values) for position in sorted(tested.thresholds)])
         self._columns()
@@ -164,6 +190,8 @@ class _Programme:
 
     def solve(self, start: FloatArray | None, seconds: float) -> tuple[FloatArray | None, float]:
         """A row (d,) or None, and a lower bound of the objective, infinite when there is no row."""
+        if not self.between.possible:
+            return None, np.inf
         cost = sum(amount * literal for literal, amount in self.terms)
         self.model.minimize(cost)
         if start is not None:
@@ -180,21 +208,23 @@ class _Programme:
             return None, np.inf
         if status not in (self.cp.OPTIMAL, self.cp.FEASIBLE):
             return None, 0.0  # out of time before a first row: the solver has no bound to rely on
-        bound = max(0.0, (solver.best_objective_bound + self.base) * self.unit)
+        bound = max(0.0, (solver.best_objective_bound + self.base) * self.unit - self.allowance)
         if bound > self.reach.budget * (1 + 1e-9) + self.unit:
             return None, np.inf  # the nearest row is beyond the budget
         row = self.reach.row.copy()
         for position, literals in self.literals.items():
             last = sum(solver.boolean_value(literal) for literal in literals[1:])
             row[position] = self.cells[position].values[last]
-        return row, bound
+        return self.between.row_of(solver, row, self.cells, self.tested.thresholds), bound
 
     def _columns(self) -> None:
         """Literals and costs of all columns."""
         costs, row = self.reach.costs, self.reach.row
         for column, block in enumerate(self.encoding.blocks):
             if self.encoding.numeric[block.start]:
-                if block.start in self.cells:
+                if block.start in self.between.columns:
+                    self._constrained(column, block.start)
+                elif block.start in self.cells:
                     values = self.cells[block.start].values
                     changes = np.abs(values - row[block.start])
                     paid = costs.slope[column] * changes + costs.fixed[column] * (changes > 0)
@@ -210,6 +240,19 @@ class _Programme:
                 # the current level is free, every other one costs the change of the column
                 self._ordered(position, fixed * (values > 0) * (row[position] == 0))
             self.model.add_exactly_one(self._is_one(position) for position in range(block.start, block.stop))
+
+    def _constrained(self, column: int, position: int) -> None:
+        """A number of constraints between columns, with the costs of its steps."""
+        one, costs = self.between.columns[position], self.reach.costs
+        if position in self.cells:
+            self._ordered(position, np.zeros(len(self.cells[position].values)))
+            self.between.link(
+                position, self.cells[position], self.literals[position], self.tested.thresholds[position]
+            )
+        price = float(costs.slope[column]) * float(one.unit) / one.raw.scale
+        self.terms.append((one.distance, int(price / self.unit)))
+        self.terms.append((one.changed, int(costs.fixed[column] / self.unit)))
+        self.allowance += 2 * float(one.off) * price
 
     def _ordered(self, position: int, paid: FloatArray) -> None:
         """Literals "at least the c-th cell", the first of which is true, with the costs (c,) of the cells."""
@@ -268,6 +311,15 @@ class _Programme:
             nearest = int(np.abs(self.cells[position].values - start[position]).argmin())
             for cell, literal in enumerate(literals[1:], start=1):
                 self.model.add_hint(literal, int(cell <= nearest))
+
+
+def _most(reach: Reach) -> float:
+    """The budget, or what the largest changes of all columns cost."""
+    if np.isfinite(reach.budget):
+        return reach.budget
+    room = np.where(reach.encoding.numeric, np.maximum(reach.high - reach.row, reach.row - reach.low), 0.0)
+    widest = np.maximum.reduceat(room, [block.start for block in reach.encoding.blocks])
+    return float((reach.costs.slope * widest + reach.costs.fixed).sum())
 
 
 def _cp_model() -> Any:

@@ -28,8 +28,9 @@ def explain(
         seconds=context.parameters["seconds"],
         labels=chunk.labels,
         retrained=model_of(context, RETRAINED)[1].models if RETRAINED in context.input_paths else (),
+        respects_constraints=context.parameters["constraints"] == "explainer",
     )
-    if context.parameters["constraints"] == "search":
+    if context.parameters["constraints"] != "check":
         found = explain_with_constraints(explainer, model, chunk.factuals, given)
     else:
         found = Explanation.of(explainer.counterfactuals(model, chunk.factuals, given))

@@ -22,7 +22,8 @@ def choose_units(
     classes = predicted_classes(model, data.vectors)
     explained = np.ones(len(classes), dtype=np.bool_)
     if data.table.factual_class is not None:
-        explained = predicted_names(model, data) == data.table.factual_class
+        # With a low decision threshold, the target may be predicted although another class is more probable.
+        explained = (predicted_names(model, data) == data.table.factual_class) & (classes == 0)
     generator, most = context.streams.generator("factuals"), context.parameters["factuals"]
     candidates = np.concatenate(
         [generator.permutation(data.rows(part)) for part in ("test", "validation", "train")]

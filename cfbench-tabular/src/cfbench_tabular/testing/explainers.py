@@ -10,6 +10,7 @@ import numpy as np
 from cfbench_core.testing import NotApplicable, Subject, checks_of, require
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
+from cfbench_tabular.constraints import Constraint
 from cfbench_tabular.explainers.base import Explanation, Factuals
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.table import FloatArray, complete
@@ -147,6 +148,25 @@ def stays_in_range(subject: Subject) -> None:
     )
 
 
+def satisfies_constraints_between_columns(subject: Subject) -> None:
+    """Does it search among the rows that satisfy the constraints between columns, as it declares?"""
+    if not _can(subject, "constraints", "between-columns"):
+        raise NotApplicable("it does not declare constraints between-columns")
+    data, model = _setting(subject)
+    shorter = Constraint(column="length", relation="at_most", of=("same",), factor=1.8)  # at most 5.4
+    data = replace(data, encoding=replace(data.encoding, constraints=(shorter,)))
+    factuals = factuals_of(model, data, slice(0, 24))
+    context = replace(context_of(data, model), respects_constraints=True)
+    explanation = Explanation.of(subject.create().counterfactuals(model, factuals, context))
+    counterfactuals = explanation.stacked()[:, 0]
+    counterfactuals = counterfactuals[complete(counterfactuals)]
+    require(len(counterfactuals) > 0, "it finds nothing where numbers are constrained")
+    broken = ~data.encoding.constraints_hold(counterfactuals)
+    require(
+        not broken.any(), f"{broken.sum()} of {len(counterfactuals)} counterfactuals violate a constraint"
+    )
+
+
 def returns_valid_one_hot_groups(subject: Subject) -> None:
     """Is every category exactly one level, and every number a multiple of the step of its column?"""
     if not _can(subject, "columns", "categorical"):
@@ -214,6 +234,7 @@ EXPLAINER_CHECKS = checks_of(
     handles_a_constant_model,
     respects_immutable_columns,
     stays_in_range,
+    satisfies_constraints_between_columns,
     returns_valid_one_hot_groups,
     returns_one_detail_per_factual,
     returns_several_counterfactuals,
