@@ -6,8 +6,8 @@ With Â the symmetrically normalised adjacency matrix of the unit's subgraph wit
 
 Its gradients are written out, for two reasons: most of what automatic differentiation would do is writing and reading
 arrays with a row for each node and a column for each hidden unit; and of the search only S_u and S_i of the unit's
-items are wanted, for which the hidden layer of their neighbours suffices. All products are in float32. The random numbers are
-those of the whole network in both phases, one for each node and hidden unit, as in the authors' code.
+items are wanted, for which the hidden layer of their neighbours suffices. All products are in float32. The random numbers
+are those of the whole network in both phases, one for each node and hidden unit, as in the authors' code.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class Surrogate:
         return torch.addmm(bias1, smoothed, weight1, out=out).relu_()
 
     def retained(self, nodes: torch.Tensor | None = None) -> torch.Tensor:
-        """(n, hidden) 1 for each number of the hidden layer that the next dropout leaves, 0 for the others; of some nodes."""
+        """(n, hidden) 1 where the next dropout leaves a number of the hidden layer, 0 elsewhere; or of ``nodes`` alone."""
         if self.options.dropout:
             self._chance.uniform_(generator=self.draws)
         else:
