@@ -2,14 +2,14 @@
 
 A sum of margins is lowered most by edits against the item that is hardest to displace, on which the budget may be spent in
 vain. So the items are ordered by the number of edits that each of them alone takes by the first gradient, fewest first, and
-descents towards the first m of them are made for m = all, fewer, ... (in about five stages), until as many items are displaced
-as the next descent is for. A descent makes edits with the steepest gradient of
+descents towards the first m of them are made for m = all, fewer, ... (in about five stages), until as many items are
+displaced as the next descent is for. A descent makes edits with the steepest gradient of
 
     sum over the m items of max(0, margin(i)) / (margin(i) at the untouched graph),    at the graph as edited so far,
 
-half as many at once as the gradient promises to suffice, at least a twelfth of those made so far, and no more than a twelfth of
-the budget; then the real model is queried and the gradient taken anew. It ends when the m items have left, at the budget, when no edit helps, or when the sum has
-not become lower than before for some steps in a row.
+half as many at once as the gradient promises to suffice, at least a twelfth of those made so far, and no more than a
+twelfth of the budget; then the real model is queried and the gradient taken anew. It ends when the m items have left, at
+the budget, when no edit helps, or when the sum has not become lower than before for some steps in a row.
 """
 
 from __future__ import annotations
