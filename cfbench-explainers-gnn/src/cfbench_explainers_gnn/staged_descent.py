@@ -8,7 +8,7 @@ displaced as the next descent is for. A descent makes edits with the steepest gr
     sum over the m items of max(0, margin(i)) / (margin(i) at the untouched graph),    at the graph as edited so far,
 
 half as many at once as the gradient promises to suffice, at least a twelfth of those made so far, and no more than a
-twelfth of the budget; then the real model is queried and the gradient taken anew. It ends when the m items have left, at
+quarter of the budget; then the real model is queried and the gradient taken anew. It ends when the m items have left, at
 the budget, when no edit helps, or when the sum has not become lower than before for some steps in a row.
 """
 
@@ -24,7 +24,9 @@ STAGES = 5
 SHARE = 0.5
 """Of the edits that the gradient promises to suffice, how many are made at once."""
 GROWTH = 12
-"""One in so many of the edits made so far is made at once, if that is more; and one in so many of the budget at most."""
+"""One in so many of the edits made so far is made at once, if that is more."""
+LARGEST_PART = 4
+"""At most one in so many of the budget is made at once."""
 SLACK = 1e-9
 """An item whose score ties with the K-th best other candidate's may still be in the list."""
 
@@ -57,7 +59,7 @@ def _descend(best: BestAnswers, part: Block, weights: FloatArray, patience: int)
         lowest = min(left, lowest)
         order, promised = _promised(np.where(made, 0.0, slope), left, part)
         width = max(1, round(SHARE * promised), int(made.sum()) // GROWTH)
-        chosen = order[: min(width, room, max(1, part.targets.budget // GROWTH))]
+        chosen = order[: min(width, room, max(1, part.targets.budget // LARGEST_PART))]
         if not len(chosen):
             return
         made = made.copy()
