@@ -8,17 +8,22 @@ each step makes the edit e (not yet made) with the most negative
 degrees included, queries the real model whether the target has left, and computes the gradient anew. An edit after which
 the sum has not fallen is taken back and not tried again: each step is a descent. The search ends when all targets have
 left, when the answer has as many edits as the protocol allows, when the gradient says that no edit helps, or when
-``patience`` edits in a row were taken back. Where items are left then, the edits are also tried in the order of the first
-gradient, as ``one-gradient`` does, so that this reference displaces at least as many items. The answer is the shortest
-prefix that displaces the most items; ties go to the lower user, then the lower item; none: no answer. The detail
-``taken_back`` counts the edits that did not lower the sum.
+``patience`` edits in a row were taken back. Ties go to the lower user, then the lower item. The detail ``taken_back``
+counts the edits that did not lower the sum.
+
+With several items, at list level, a budget that does not suffice for all of them would be spent on the hardest. So
+descents towards all items, then towards fewer and fewer of the easiest, are made in place of this search
+(``staged_descent.py``), or after it where ``width`` is above 1. Where items are left at the end, the edits are also tried in
+the order of the first gradient, as ``one-gradient`` does: this reference displaces at least as many items. The answer is
+the set met on the way that displaces the most items, then the smallest; none: no answer.
 
 Not published elsewhere. A reference for every method that follows gradients: it follows the exact one at a real graph,
 never at a mixture of graphs. It is not the smallest: a gradient is what an infinitely small part of an edit does, and a
 whole one does less, most of all an addition (the first part of a new edge counts most: degrees are under a root). With
 ``width`` > 1 the steepest ``width`` edits of each step are tried on the real model, and the one is made that leaves
 least; advisable where the protocol lets edges be added (see ``possible_edits.py`` for which).
-Cost: in each step one evaluation with its gradient, one without, and ``width`` more where that is above 1.
+Cost: in each step one evaluation with its gradient, one without, and ``width`` more where that is above 1; at list level
+some ten to thirty such steps for each of up to five descents.
 """
 
 from __future__ import annotations
@@ -34,6 +39,7 @@ from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import UNITS_AT_ONCE, Block, SearchConfig, in_blocks
 from cfbench_explainers_gnn.descent import try_prefixes
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
+from cfbench_explainers_gnn.staged_descent import SLACK, displace_in_stages
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.ranking import GRID
 from cfbench_recsys.targets import Answer, Context, Targets
@@ -50,6 +56,7 @@ SPEC = ComponentSpec(
         "edit": {"remove", "add"},
     },
     needs={"recommender": {"access": {"gradients"}}},
+    version="2",
     role="reference",
 )
 
@@ -74,8 +81,30 @@ class GradientGreedy:
 
     def _explain(self, block: Block) -> Answer:
         best = BestAnswers(block)
+        several = best.wanted > 1
+        edit_by_edit = ~best.finished() & (~several | (self.config.width > 1))
+        first_gradient, taken_back = self._search(best, np.flatnonzero(edit_by_edit))
+        for unit in np.flatnonzero(several & ~best.finished()).tolist():
+            displace_in_stages(best, unit, self.config.patience)
+        part = block.take(np.flatnonzero((best.displaced < best.wanted) & ~best.finished() & ~edit_by_edit))
+        if len(part):
+            _, slope = margins_and_slopes(part, np.zeros(len(part.possible.rows), dtype=bool))
+            first_gradient[part.edges] = slope
+            best.queries[part.units] += 1
+        left = (best.displaced < best.wanted)[block.possible.rows] & (first_gradient < 0)
+        try_prefixes(best, np.where(left, -first_gradient, -np.inf))
+        answer = best.answer()
+        return Answer(answer.edits, {**answer.details, "taken_back": taken_back})
+
+    def _search(self, best: BestAnswers, units: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Offers to ``best`` what the search edit by edit meets for some units.
+
+        Returns:
+            (E,) the first gradient, infinite for other units; (B,) how many edits were taken back.
+        """
+        block = best.block
         taken_back = np.zeros(len(block))
-        part = block.take(np.flatnonzero(~best.finished()))
+        part = block.take(units)
         state = _State.start(part)
         first_gradient = np.full(len(block.possible.rows), np.inf)
         first = True
@@ -99,10 +128,7 @@ class GradientGreedy:
             goes_on &= np.bincount(part.possible.rows[state.made], minlength=len(part)) < part.targets.budget
             state = state.take(goes_on, part.possible.rows)
             part = part.take(np.flatnonzero(goes_on))
-        left = (best.displaced < best.wanted)[block.possible.rows] & (first_gradient < 0)
-        try_prefixes(best, np.where(left, -first_gradient, -np.inf))
-        answer = best.answer()
-        return Answer(answer.edits, {**answer.details, "taken_back": taken_back})
+        return first_gradient, taken_back
 
     def _best(
         self, part: Block, made: BoolArray, units: IntArray, edges: IntArray, best: BestAnswers
@@ -188,10 +214,6 @@ def _left(block: Block, made: Any) -> Any:
     import torch
 
     return torch.relu(block.margins(made) + SLACK).sum(dim=1)
-
-
-SLACK = 1e-9
-"""An item whose score ties with the K-th best other candidate's may still be in the list."""
 
 
 def margins_and_slopes(block: Block, made: BoolArray) -> tuple[FloatArray, FloatArray]:

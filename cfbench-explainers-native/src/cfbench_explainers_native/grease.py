@@ -49,7 +49,8 @@ from cfbench_core.config import Help, Range, Search
 from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.graph_surrogate import Neighbourhood
-from cfbench_explainers_native.grease_paper import PaperOptions, paper_answer
+from cfbench_explainers_native.grease_paper import paper_answer
+from cfbench_explainers_native.grease_surrogate import PaperOptions
 from cfbench_recsys.edits import REMOVE, BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of, top_k
 from cfbench_recsys.scopes import EdgesInScope, edges_in_scope
@@ -64,6 +65,7 @@ SPEC = ComponentSpec(
     id="recsys/explainer/grease",
     summary="Search on a surrogate graph network for the edges that hold an item in the list",
     target=f"{__name__}:Grease",
+    version="2",
     config=f"{__name__}:Config",
     provides={
         "format": {"explicit"},

@@ -43,41 +43,20 @@ and ``steps`` passes over the subgraph for each unit, some seconds; a query for 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfbench_core.config import Help, Range
+from cfbench_explainers_native.grease_surrogate import PaperOptions, Slopes, Subgraph, Surrogate
 from cfbench_recsys.edits import REMOVE, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import ranks_of
 from cfbench_recsys.recommenders.graph_training import ITEMS, USERS
-from cfbench_recsys.scopes import edges_in_scope
 from cfbench_recsys.scoring import score_once
 from cfbench_recsys.targets import Answer, Context, Targets
 
 if TYPE_CHECKING:
     import torch
-
-
-@dataclass(frozen=True, kw_only=True)
-class PaperOptions:
-    """Defaults are those of the authors' code."""
-
-    hidden: Annotated[int, Range(minimum=1), Help("units of the surrogate's hidden layer")] = 800
-    dropout: Annotated[float, Range(minimum=0, below=1), Help("in the surrogate, in both phases")] = 0.8
-    surrogate_steps: Annotated[int, Range(minimum=1), Help("of fitting the surrogate")] = 1666
-    surrogate_learning_rate: Annotated[float, Range(above=0), Help("of Adam")] = 0.001
-    weight_decay: Annotated[float, Range(minimum=0), Help("of Adam")] = 5e-4
-    steps: Annotated[int, Range(minimum=1), Help("of the search")] = 360
-    learning_rate: Annotated[float, Range(above=0), Help("of the search, by plain gradient descent")] = 0.1
-    clip: Annotated[float, Range(above=0), Help("maximum norm of the gradient")] = 10.0
-
-
-FIT_SHARE = 0.99
-"""Of the nodes, on which the surrogate is fitted."""
 
 
 def paper_answer(targets: Targets, context: Context, options: PaperOptions) -> Answer:
@@ -106,128 +85,27 @@ def embeddings(context: Context) -> tuple[tuple[FloatArray, FloatArray], tuple[F
     return final, final
 
 
-class Subgraph:
-    """The edges in scope of a unit and the nodes that they join; users come before items.
-
-    Attributes:
-        edges: (E, 2) user and item of each edge. ends: the same as two tensors of node numbers.
-        features, labels: (n, d) float32 tensors X and F.
-        user, items: the nodes of the unit's user and of its items.
-    """
-
-    def __init__(self, unit: Targets, context: Context, first: Any, final: Any) -> None:
-        import torch
-
-        scope = edges_in_scope(context.interactions, unit)
-        wanted = unit.items[0][unit.items[0] >= 0]
-        users = np.union1d(scope.users, unit.users)
-        items = np.union1d(scope.items, wanted)
-        order = np.lexsort((scope.items, scope.users))
-        self.edges = np.stack([scope.users[order], scope.items[order]], axis=1)
-        ends = np.searchsorted(users, self.edges[:, 0]), len(users) + np.searchsorted(items, self.edges[:, 1])
-        self.ends = torch.as_tensor(ends[0]), torch.as_tensor(ends[1])
-        self.size = len(users) + len(items)
-        self.features, self.labels = (
-            torch.as_tensor(np.concatenate([sides[0][users], sides[1][items]]).astype(np.float32))
-            for sides in (first, final)
-        )
-        self.user = int(np.searchsorted(users, unit.users[0]))
-        self.items = (len(users) + np.searchsorted(items, wanted)).tolist()
-
-    def propagate(self, values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """Â ``values`` (n, c), the edges having ``weights`` (E,); degrees are constants for gradients."""
-        import torch
-
-        left, right = self.ends
-        fixed = weights.detach()
-        degrees = torch.ones(self.size).index_add_(0, left, fixed).index_add_(0, right, fixed)
-        scaled = values * degrees.rsqrt()[:, None]
-        summed = scaled.index_add(0, left, weights[:, None] * scaled[right])
-        summed = summed.index_add(0, right, weights[:, None] * scaled[left])
-        return summed * degrees.rsqrt()[:, None]
-
-
-class Surrogate:
-    """The graph network of one unit."""
-
-    def __init__(self, subgraph: Subgraph, options: PaperOptions, stream: np.random.Generator) -> None:
-        import torch
-
-        self.subgraph, self.options, self.stream = subgraph, options, stream
-        self.draws = torch.Generator().manual_seed(int(stream.integers(2**62)))
-        width = subgraph.features.shape[1]
-        shapes = ((width, options.hidden), (options.hidden,), (options.hidden, width), (width,))
-        self.parameters = [self._uniform(shape) for shape in shapes]
-
-    def _uniform(self, shape: tuple[int, ...]) -> torch.Tensor:
-        import torch
-
-        bound = 1 / math.sqrt(shape[-1])
-        drawn = torch.rand(shape, generator=self.draws) * 2 * bound - bound
-        return drawn.requires_grad_()
-
-    def fit(self) -> float:
-        """Fits W and b, which are constants afterwards; returns the relative error."""
-        import torch
-
-        options, subgraph = self.options, self.subgraph
-        count = max(1, int(FIT_SHARE * subgraph.size))
-        nodes = torch.as_tensor(self.stream.choice(subgraph.size, count, replace=False))
-        optimizer = torch.optim.Adam(
-            self.parameters, lr=options.surrogate_learning_rate, weight_decay=options.weight_decay
-        )
-        weights = torch.ones(len(subgraph.edges))
-        smoothed = subgraph.propagate(subgraph.features, weights)
-        wanted = subgraph.labels[nodes]
-        for _ in range(options.surrogate_steps):
-            optimizer.zero_grad()
-            loss = (self._embeddings(smoothed, weights, dropout=True)[nodes] - wanted).square().mean()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-        for parameter in self.parameters:
-            parameter.requires_grad_(False)
-        error = (self._embeddings(smoothed, weights, dropout=False) - subgraph.labels).square().mean()
-        return float(error / subgraph.labels.var(correction=0).clamp(min=1e-30))
-
-    def score(self, weights: torch.Tensor) -> torch.Tensor:
-        """The sum of S_u . S_i over the items of the unit, with dropout."""
-        smoothed = self.subgraph.propagate(self.subgraph.features, weights)
-        found = self._embeddings(smoothed, weights, dropout=True)
-        return (found[self.subgraph.items] @ found[self.subgraph.user]).sum()
-
-    def _embeddings(self, smoothed: torch.Tensor, weights: torch.Tensor, dropout: bool) -> torch.Tensor:
-        """(n, d) S, from Â X."""
-        import torch
-
-        weight1, bias1, weight2, bias2 = self.parameters
-        hidden = torch.relu(smoothed @ weight1 + bias1)
-        if dropout and self.options.dropout:
-            chance = torch.rand(hidden.shape, generator=self.draws)
-            hidden = hidden * (chance >= self.options.dropout) / (1 - self.options.dropout)
-        return self.subgraph.propagate(hidden @ weight2, weights) + bias2
-
-
 def masks(
-    score: Any, edges: int, options: PaperOptions
+    slope: Callable[[torch.Tensor], torch.Tensor], edges: int, options: PaperOptions
 ) -> Iterator[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Yields of each step the edges (E,) that the mask removes; ``score`` (weights) is what is minimised."""
+    """Yields of each step the edges (E,) that the mask removes; ``slope`` (weights) is the gradient of what is minimised."""
     import torch
 
-    p = torch.ones(edges, requires_grad=True)
-    optimizer = torch.optim.SGD([p], lr=options.learning_rate)
+    p, gradient = torch.ones(edges), torch.zeros(edges)
     for _ in range(options.steps):
         weights = torch.sigmoid(p)
-        score(weights).backward()  # added to the gradients of the steps before
-        torch.nn.utils.clip_grad_norm_([p], options.clip)
-        removed = (weights.detach() < 0.5).cpu().numpy()
-        optimizer.step()
-        yield removed
+        gradient += slope(weights) * weights * (1 - weights)  # added to the gradients of the steps before
+        gradient *= (options.clip / (gradient.norm() + 1e-6)).clamp(max=1.0)
+        p -= options.learning_rate * gradient
+        yield (weights < 0.5).cpu().numpy()
 
 
 def search(
     subgraph: Subgraph, surrogate: Surrogate, unit: Targets, context: Context, options: PaperOptions
 ) -> Edits:
     """The edges without which the items are gone; none: an edit without edges."""
+    import torch
+
     wanted = np.count_nonzero(unit.items >= 0)
     known: dict[frozenset[int], IntArray] = {}
 
@@ -243,8 +121,9 @@ def search(
     removed: list[int] = []
     worst = int(ranks(removed).sum())
     if len(subgraph.edges):
-        for mask in masks(surrogate.score, len(subgraph.edges), options):
-            for edge in np.flatnonzero(mask).tolist():
+        slopes = Slopes(surrogate, torch.sigmoid(torch.ones(len(subgraph.edges))))
+        for mask in masks(slopes.of, len(slopes.edges), options):
+            for edge in slopes.edges[mask].tolist():
                 if edge in removed:
                     continue
                 removed.append(edge)
@@ -253,6 +132,8 @@ def search(
                     return _edits(subgraph, unit, sorted(removed))
                 if total < worst:
                     removed.pop()
+                elif len(removed) > unit.budget:
+                    return Edits.nothing(unit.users)  # none of them is restored any more
                 worst = max(worst, total)
     success = bool((ranks(removed) > unit.k).any())
     return _edits(subgraph, unit, sorted(removed) if success else [])

@@ -1,8 +1,8 @@
 """The limits of explicit answers: edges in scope, each once, as they are in the graph, and no more than the budget.
 
-All answers are checked before they are scored, whoever made them. What verification and pruning take away from an answer
-is checked where that is done, so an explainer cannot hide an edge outside its scope in an answer that fails. A check of an
-edge looks at the neighbours of its ends and of the unit, not at the whole graph.
+All answers are checked before they are scored, whoever made them, and what an explainer returns before it is verified and
+pruned: neither an edge outside its scope nor an edit too many can hide in an answer that fails or is shortened. A check of
+an edge looks at the neighbours of its ends and of the unit, not at the whole graph.
 """
 
 from __future__ import annotations

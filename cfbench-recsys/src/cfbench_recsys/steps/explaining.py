@@ -17,7 +17,7 @@ from cfbench_core.lifecycle.models import State
 from cfbench_core.real_arrays import real_array
 from cfbench_core.stages import UNITS, TaskContext
 from cfbench_recsys.answer_checks import check_edits, check_importances
-from cfbench_recsys.answer_limits import check_edges
+from cfbench_recsys.answer_limits import check_limits
 from cfbench_recsys.answers import derived, postprocessed
 from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.devices import on_device_of
@@ -87,12 +87,7 @@ def explain(
 
     answer = _joined_answers(in_batches(model, targets, search))
     check_edits(answer.edits, targets, chunk.split.profiles, label)
-    found = postprocessed(
-        model, targets, answer.edits, chunk.split.profiles, context.parameters["postprocess"]
-    )
-    # Answers that stay whole are checked when they are read; here only those that lost edges, as they were.
-    cut = answer.edits.where((found.counts() < answer.edits.counts())[answer.edits.rows])
-    check_edges(cut, targets, chunk.split.profiles, chunk.units["unit"], chunk.interactions)
+    found = _checked_and_postprocessed(context, model, answer.edits, chunk)
     return found, answer.details
 
 
@@ -139,6 +134,15 @@ def _joined_answers(parts: list[tuple[range, Answer]]) -> Answer:
 
 def derive(context: TaskContext, importances: FloatArray, model: ScoringModel, chunk: Chunk) -> Edits:
     """Edits from the importances of an implicit method."""
-    settings, profiles = context.parameters["postprocess"], chunk.split.profiles
-    edits = derived(model, chunk.targets, importances, profiles, settings["derive"])
-    return postprocessed(model, chunk.targets, edits, profiles, settings)
+    how = context.parameters["postprocess"]["derive"]
+    edits = derived(model, chunk.targets, importances, chunk.split.profiles, how)
+    return _checked_and_postprocessed(context, model, edits, chunk)
+
+
+def _checked_and_postprocessed(
+    context: TaskContext, model: ScoringModel, edits: Edits, chunk: Chunk
+) -> Edits:
+    """Edits verified and pruned, after they were checked: an answer beyond its limits fails even if it would become none."""
+    profiles = chunk.split.profiles
+    check_limits(edits, chunk.targets, profiles, chunk.units["unit"], chunk.interactions)
+    return postprocessed(model, chunk.targets, edits, profiles, context.parameters["postprocess"])
