@@ -130,7 +130,8 @@ class Rows:
         import torch
 
         nothing = self.matrix(left.new_zeros(len(self.weights)))
-        return torch.sparse.sampled_addmm(nothing, left, right.T).values()
+        found: torch.Tensor = torch.sparse.sampled_addmm(nothing, left, right.T).values()
+        return found
 
 
 class Surrogate:
@@ -218,7 +219,8 @@ class Surrogate:
         else:
             self._chance.fill_(1.0)
         chance = self._chance if nodes is None else self._chance[nodes]
-        return chance.ge_(self.options.dropout)
+        kept: torch.Tensor = chance.ge_(self.options.dropout)
+        return kept
 
 
 class Slopes:
