@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cfbench_core.statistics.bootstrap import FloatArray
-from cfbench_core.statistics.distributions import chi_square_above, f_above, normal_below
 
 
 def ranks(values: ArrayLike, direction: str) -> FloatArray:
@@ -55,6 +54,8 @@ def friedman(values: ArrayLike, direction: str) -> Friedman:
     Args:
         values: (N units, k methods); see :func:`ranks`. When all methods tie on all units, p is 1.
     """
+    from scipy.special import chdtrc, fdtrc
+
     ranked = ranks(values, direction)
     n, k = ranked.shape
     if k < 2 or n < 2:
@@ -66,9 +67,9 @@ def friedman(values: ArrayLike, direction: str) -> Friedman:
     f_statistic = (n - 1) * statistic / room if room > 1e-9 else np.inf
     return Friedman(
         statistic,
-        chi_square_above(k - 1, statistic),
+        float(chdtrc(k - 1, statistic)),
         f_statistic,
-        f_above(k - 1, (k - 1) * (n - 1), f_statistic),
+        float(fdtrc(k - 1, (k - 1) * (n - 1), f_statistic)),
         ranked.mean(axis=0),
         n,
     )
@@ -103,10 +104,12 @@ def _exceeds(distances: FloatArray, k: int) -> FloatArray:
     The studentized range with known variance, as in SciPy's ``stats``, whose import takes half a second. The trapezoidal
     rule is exact to rounding here: the integrand is smooth, and nothing beyond nine standard deviations.
     """
+    from scipy.special import ndtr
+
     step = 0.02
     z = np.arange(-9, 9 + step / 2, step)
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    within = (normal_below(z) - normal_below(z - distances[..., None])) ** (k - 1)
+    within = (ndtr(z) - ndtr(z - distances[..., None])) ** (k - 1)
     return np.asarray(np.clip(1 - k * step * (within @ density), 0.0, 1.0))
 
 
