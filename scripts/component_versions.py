@@ -137,7 +137,7 @@ def _git(*arguments: str, given: str = "") -> str:
     """What a git command prints; empty if it fails or there is no git."""
     try:
         done = subprocess.run(
-            ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False, input=given
+            ["git", *arguments], cwd=ROOT, capture_output=True, encoding="utf-8", check=False, input=given
         )
     except FileNotFoundError:
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -35,7 +36,7 @@ def test_the_versions_in_the_index_are_those_of_the_history() -> None:
 SOURCE = """
 SPECS = (
     ComponentSpec(id="toy/explainer/lxr", summary="the lxr explainer", version="{lxr}"),
-    ComponentSpec(id="toy/explainer/lxr-fast", summary="no version is the first"),
+    ComponentSpec(id="toy/explainer/lxr-fast", summary="no version – the first"),
     ComponentSpec(id="toy/recommender/mf", summary="a model", version="{mf}"),
 )
 """
@@ -52,12 +53,12 @@ def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     subprocess.run([*git, "init", "-q"], check=True)
     commits = []
     for lxr, mf in (("1", "1"), ("2", "1")):
-        source.write_text(SOURCE.format(lxr=lxr, mf=mf))
+        source.write_text(SOURCE.format(lxr=lxr, mf=mf), encoding="utf-8")
         subprocess.run([*git, "add", "-A"], check=True)
         subprocess.run([*git, "commit", "-q", "-m", "a state"], check=True)
         done = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
         commits.append(done.stdout.strip())
-    source.write_text(SOURCE.format(lxr="2", mf="10"))
+    source.write_text(SOURCE.format(lxr="2", mf="10"), encoding="utf-8")
     monkeypatch.setattr(component_versions, "ROOT", tmp_path)
     component_versions.at_commit.cache_clear()
     return commits
@@ -92,6 +93,22 @@ def test_a_result_is_outdated_if_a_component_that_it_names_has_another_version(
     # Without history, the versions that were read once decide the same.
     again = index_results.state_of(tmp_path, result, component_versions.today(), found["components"])
     assert again == found
+
+
+def test_sources_of_a_commit_are_read_as_utf_8_whatever_the_locale(
+    history: list[str], tmp_path: Path
+) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import pathlib, component_versions;"
+        "component_versions.ROOT = pathlib.Path(sys.argv[2]);"
+        "print(component_versions.at_commit(sys.argv[3])['toy/explainer/lxr'])"
+    )
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(ROOT / "scripts"), str(tmp_path), history[1]],
+        check=True, capture_output=True, text=True, env={**os.environ, **ascii_only},
+    )  # fmt: skip
+    assert done.stdout == "2\n"
 
 
 def test_the_index_satisfies_its_schema() -> None:

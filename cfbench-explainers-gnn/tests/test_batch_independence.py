@@ -7,7 +7,7 @@ rest on them. What is trained is trained once, for the unit alone and for the ba
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from cfbench_explainers_gnn import (
     cf_gnnexplainer,
     clear,
     clear_paper,
+    descent,
     exhaustive_edges,
     gradient_greedy,
     one_gradient,
@@ -87,6 +88,29 @@ def test_a_unit_has_the_same_answer_alone_and_in_any_batch_and_order(
             assert bits(batch, place) == bits(alone, 0)
 
     check()
+
+
+@pytest.mark.parametrize("method", ["one-gradient", "random-edges"])
+def test_where_not_every_prefix_is_tested_those_of_a_unit_do_not_depend_on_other_units(
+    method: str, graph_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lengths that double, in place of those that grow by a twentieth from 256 on, for graphs that are small."""
+
+    def doubling(most: int) -> Iterator[int]:
+        length = 0
+        while length < most:
+            length = min(most, max(1, 2 * length))
+            yield length
+
+    monkeypatch.setattr(descent, "prefix_lengths", doubling)
+    for seed in range(3):
+        world = graph_world("lightgcn", seed, users=7, items=10)
+        targets = world.targets(3, "list", "user-only")
+        assert len(set(np.count_nonzero(~targets.padding, axis=1))) > 2  # how many edits each unit may make
+        batch = EXPLAINERS[method]().counterfactuals(targets, world.context)
+        for row in range(len(targets)):
+            alone = EXPLAINERS[method]().counterfactuals(targets.take(np.array([row])), world.context)
+            assert bits(batch, row) == bits(alone, 0)
 
 
 @pytest.mark.parametrize("level", ["item", "list"])

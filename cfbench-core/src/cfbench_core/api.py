@@ -71,6 +71,7 @@ def prepare(
     explanations: Path | None = None,
     registry: Registry | None = None,
     allow_env: Sequence[str] = (),
+    needs_devices: bool = True,
 ) -> Prepared:
     """Reads a configuration and plans it. Trains nothing, and imports neither torch nor pandas.
 
@@ -85,6 +86,7 @@ def prepare(
         access: where data sets are looked for, and whether they may be downloaded.
         explanations: a table of external explanations to score; no explainer runs.
         allow_env: environment variables that the configuration may name as keys, in addition to ``*_API_KEY``.
+        needs_devices: refuse a plan on CUDA that cannot be computed here; not for a reader of results.
 
     Raises:
         UserError: with a line for everything that is wrong.
@@ -106,7 +108,8 @@ def prepare(
     plan = Plan(config.suite, tuple(cells), layout)
     with document.named_in_errors():
         _check_kinds(config.executor.options, plan)
-        check_device(config.executor.options, plan.stages())
+        if needs_devices:
+            check_device(config.executor.options, plan.stages())
     if explanations is None:  # external explanations take the place of components of the configuration
         check_all_contribute(config, plan, document)
     return Prepared(the_suite, config, plan, resolved_document(config), folders, registry, explanations)

@@ -43,7 +43,9 @@ def _lines_of(distribution: metadata.Distribution | None) -> list[tuple[str, str
     """
     if distribution is None:
         return []
-    text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+    # The last is an installation by distutils, as of Linux distributions: a file *.egg-info in place of a folder.
+    files = (distribution.read_text(name) for name in ("METADATA", "PKG-INFO", ""))
+    text = next(filter(None, files), "")
     found: list[tuple[str, str]] = []
     for line in text.partition("\n\n")[0].splitlines():
         name, colon, value = line.partition(":")

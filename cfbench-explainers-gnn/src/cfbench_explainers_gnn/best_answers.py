@@ -117,8 +117,8 @@ class BestAnswers:
         self.chosen[replaced[self.block.possible.rows]] = False
         self.chosen[part.edges[better[part.possible.rows] & chosen]] = True
 
-    def could_be_better(self, size: int = 1) -> BoolArray:
-        """(B,) whether ``size`` edits might make a better answer than the best so far."""
+    def could_be_better(self, size: int | IntArray = 1) -> BoolArray:
+        """(B,) whether ``size`` edits, a number or (B,), might make a better answer than the best so far."""
         better: BoolArray = (self.displaced < self.wanted) | (self.size > size)
         return better
 

@@ -100,13 +100,16 @@ def descend(block: Block, method: Descent, config: DescentConfig, name: str) -> 
 def try_prefixes(best: BestAnswers, strength: FloatArray) -> None:
     """Tests prefixes of the strongest edits of each unit (:func:`prefix_lengths`), while they could be better answers.
 
+    The last prefix of a unit is its own longest one, however many edits other units of the block have.
+
     strength: (E of the block of ``best``,); of equal ones the first counts as stronger, -inf is never tested. Of a unit with
     ``MANY_EDGES`` several prefixes are scored at once, and all of them count as queries.
     """
     possible = best.block.possible
     sizes = np.bincount(possible.rows[strength > -np.inf], minlength=len(best.block))
+    longest = np.minimum(sizes, best.block.targets.budget)
     place = places(strength, possible)
-    lengths = list(prefix_lengths(min(int(sizes.max(initial=0)), best.block.targets.budget)))
+    lengths = list(prefix_lengths(int(longest.max(initial=0))))
     if not lengths:
         return
     strongest = place < lengths[-1]
@@ -115,14 +118,18 @@ def try_prefixes(best: BestAnswers, strength: FloatArray) -> None:
     together = LENGTHS_AT_ONCE if alone else 1
     for start in range(0, len(lengths), together):
         some = lengths[start : start + together]
-        units = np.flatnonzero((sizes >= some[0]) & best.could_be_better(some[0]))
+        own = np.minimum(longest, some[0])
+        has_more = longest > (lengths[start - 1] if start else 0)
+        units = np.flatnonzero(has_more & best.could_be_better(own))
         if not len(units):
             break
         if alone:
             best.test_in_turn(block, [place < length for length in some])
         else:
             part = block.take(units)
-            best.test(part, place[np.searchsorted(block.edges, part.edges)] < some[0], 0)
+            best.test(
+                part, place[np.searchsorted(block.edges, part.edges)] < own[units][part.possible.rows], 0
+            )
 
 
 LENGTHS_AT_ONCE = 8
