@@ -34,6 +34,7 @@ SPEC = ComponentSpec(
     summary="The first edits in the order of one exact gradient, verified on the model",
     target=f"{__name__}:OneGradient",
     config=f"{__name__}:Config",
+    version="2",
     provides={
         "format": {"explicit"},
         "level": {"item", "list"},

@@ -48,6 +48,7 @@ SPEC = ComponentSpec(
     summary="Edge masks of PyTorch Geometric's explanation algorithms, strongest edges removed",
     target=f"{__name__}:PyGExplainer",
     config=f"{__name__}:Config",
+    version="2",
     provides={
         "format": {"explicit"},
         "level": {"item", "list"},

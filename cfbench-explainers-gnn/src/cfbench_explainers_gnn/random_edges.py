@@ -27,6 +27,7 @@ SPEC = ComponentSpec(
     summary="Random edges of the scope until the target leaves the list",
     target=f"{__name__}:RandomEdges",
     config=f"{__name__}:Config",
+    version="2",
     provides={
         "format": {"explicit"},
         "level": {"item", "list"},
