@@ -18,6 +18,7 @@ from cfbench_core.run_directory import Run
 from cfbench_recsys.analysis.measured_means import measure, split_label
 from cfbench_recsys.analysis.published_cfexprec import EXPLAINERS
 from cfbench_recsys.analysis.reproduction import COLUMNS, PAPERS, Config, Reproduction, _cell, _decided
+from cfbench_recsys.analysis.shared import settings
 
 USERS = 30
 reproduction = Reproduction(Config())
@@ -186,6 +187,22 @@ def test_users_are_drawn_together_for_all_means(write: Any, make_cell: Any) -> N
     spread = np.percentile(means.values[1:, 0], [2.5, 97.5])
     low, high = means.frame[["ci_low", "ci_high"]].iloc[0]
     assert spread == pytest.approx([low, high], abs=0.01)
+
+
+def test_a_sample_of_users_counts_alone(write: Any, make_cell: Any) -> None:
+    """The first two users have three units each."""
+    values = np.random.default_rng(1).random(3 * USERS)
+    run = write(make_cell("lxr", {"POS-P@3": values}, **AMAZON))
+    (method,) = (method for one in settings([run], lambda cell: True) for method in one.methods)
+    users = method.values.clusters
+    chosen = list(dict.fromkeys(users.tolist()))[:2]
+    means = measure([run], EXPLAINERS, ("POS-P",), ("POS-P",), sample=chosen)
+    counted = np.isin(users, chosen)
+    assert counted.sum() == 6 and means.frame["n"].tolist() == [6, 2, 2, 2]
+    assert means.values[0].tolist() == pytest.approx(
+        [values[counted].mean(), *(values[counted][place::3].mean() for place in range(3))]
+    )
+    assert means.values[1:].min() >= values[counted].min() and means.values[1:].max() <= values[counted].max()
 
 
 def test_runs_with_other_seeds_are_settings_of_their_own(write: Any, make_cell: Any) -> None:

@@ -89,7 +89,11 @@ class _Columns:
 
 
 def measure(
-    runs: Sequence[Run], explainers: Collection[str], metrics: Collection[str], at_ranks: Collection[str]
+    runs: Sequence[Run],
+    explainers: Collection[str],
+    metrics: Collection[str],
+    at_ranks: Collection[str],
+    sample: Collection[Any] | None = None,
 ) -> MeasuredMeans:
     """The means of these explainers and metrics.
 
@@ -97,6 +101,7 @@ def measure(
         explainers: as :func:`split_label` names them.
         metrics: by their whole names, or by their names before the "@" for those at the run's K.
         at_ranks: metrics of single items that are averaged by the place of the item as well.
+        sample: the users that count; None for all.
     """
     import pandas as pd
 
@@ -111,6 +116,9 @@ def measure(
             labels = {**_labels(setting, method), "explainer": name, "variant": variant}
             of_units = ranks[str(method.run.directory)].get(method.cell.id)
             for row, clusters, users, values in _means(method, metrics, at_ranks, of_units):
+                if sample is not None:
+                    counted = np.isin(users, list(sample))
+                    clusters, users, values = clusters[counted], users[counted], values[counted]
                 if np.isnan(values).all():
                     continue
                 statements.add({**labels, **row}, values, clusters)
