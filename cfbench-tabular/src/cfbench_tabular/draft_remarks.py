@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
+from cfbench_tabular.number_forms import NUMBER
 from cfbench_tabular.schema_inference import is_number
 from cfbench_tabular.sheet import Sheet, in_order
 
+ZONE = re.compile(r"\d(?:Z|[+-]\d{2}(?::?\d{2})*)$")
+"""At the end of a time in ISO 8601."""
 PLACEHOLDERS = (-99.0, -999.0, -9999.0, 999.0, 9999.0, 99999.0)
 """Numbers that people write for a missing value."""
 
 
-def on_levels(levels: Sequence[str], cells: Sequence[str], marks: Iterable[str]) -> str:
+def on_levels(levels: Sequence[str], cells: Sequence[str], marks: Iterable[str], are: str = "a level") -> str:
     """Of a category: levels that differ in case only, and a word in ``cells`` that counts as missing."""
     remarks = []
     by_lower: dict[str, str] = {}
@@ -28,7 +32,7 @@ def on_levels(levels: Sequence[str], cells: Sequence[str], marks: Iterable[str])
     words = Counter(cell for cell in cells if cell in set(marks) and any(map(str.isalpha, cell)))
     if words:
         word, count = words.most_common(1)[0]
-        remarks.append(f"{word!r} in {count:,} rows counts as missing; list it if it is a level")
+        remarks.append(f"{word!r} in {count:,} rows counts as missing; list it if it is {are}")
     return "; ".join(remarks)
 
 
@@ -42,6 +46,20 @@ def on_numbers(numbers: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
         far = np.abs(rest - own).min() > rest[-1] - rest[0]
         if own in PLACEHOLDERS and count > 1 and far:
             return f"{own:g} in {count:,} rows: if it means a missing value, add it to missing_marks"
+    return ""
+
+
+def on_moments(written: Sequence[str], read: Sequence[str], marks: Collection[str]) -> str:
+    """Of dates and times: the century of years with two digits, and times without a zone among others that have one."""
+    pairs = {cell: text for cell, text in zip(written, read, strict=True) if cell not in marks}
+    short = [cell for cell, text in pairs.items() if text[:4] not in cell]
+    if short:
+        latest = max(short, key=pairs.__getitem__)
+        return f"{latest!r} is read as {pairs[latest]}"
+    zoned = [cell for cell, text in pairs.items() if ZONE.search(text)]
+    if zoned and len(zoned) < len(pairs):
+        plain = next(cell for cell in pairs if cell not in set(zoned))
+        return f"{plain!r} has no time zone, as {zoned[0]!r} has, and is read as UTC"
     return ""
 
 
@@ -60,8 +78,10 @@ def without_header(sheet: Sheet, marks: Iterable[str]) -> bool:
 
 def share_of_numbers(cells: Sequence[str]) -> str:
     """Of text that is partly numbers: the share, and a text that is none; "" where few are numbers."""
-    strange = [cell for cell in cells if not is_number(cell)]
+    strange = [cell for cell in cells if not NUMBER.fullmatch(cell)]
     share = 1 - len(strange) / len(cells)
-    if not strange or share < 0.3:
+    if not strange:
+        return "; numbers, but with marks between digits that no column of numbers can have"
+    if share < 0.3:
         return ""
     return f"; {share:.0%} are numbers, {in_order(set(strange))[0]!r} is not: correct it to use the column"
