@@ -19,7 +19,14 @@ import yaml
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.column_types import Format, decimals_of, inferred_step, number_of
 from cfbench_tabular.constraint_mining import mine_constraints
-from cfbench_tabular.draft_remarks import on_levels, on_moments, on_numbers, share_of_numbers, without_header
+from cfbench_tabular.draft_remarks import (
+    on_levels,
+    on_moments,
+    on_numbers,
+    on_unit,
+    share_of_numbers,
+    without_header,
+)
 from cfbench_tabular.file_format import (
     TIME_FORMATS,
     ZERO,
@@ -205,7 +212,9 @@ class _Draft:
         if mixed := self.mixed(name):
             return f"mixes decimal marks, {mixed}: write all numbers in the same way to use it"
         why = reason_to_drop(name, cells)
-        return why + (share_of_numbers(cells) if why.startswith("text") else "")
+        if not why.startswith("text"):
+            return why
+        return "; ".join(filter(None, (why + share_of_numbers(cells), on_unit(cells))))
 
     def mixed(self, name: str) -> str:
         """Two numbers with different decimal marks, and where they stand; "" if the column does not mix them."""
@@ -321,7 +330,11 @@ def _drafted(draft: _Draft, name: str) -> tuple[Any, str, bool]:
         ascending = in_scale(levels)
         if ascending is not None:
             return {"type": "ordinal", "levels": ascending}, "a common scale, in ascending order", False
-        remarks = [on_levels(levels, draft.sheet.columns[name], draft.marks[name]), on_dates(levels)[2:]]
+        remarks = [
+            on_levels(levels, draft.sheet.columns[name], draft.marks[name]),
+            on_dates(levels)[2:],
+            on_unit(levels),
+        ]
         return levels, "; ".join(filter(None, remarks)), False
     if kind in ("date", "time"):
         entry, why, is_quantity = _drafted_moment(kind, cells)

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from cfbench_tabular.number_forms import NUMBER
+from cfbench_tabular.file_format import ZERO, digits_apart
+from cfbench_tabular.number_forms import LEAST_NUMBERS, NUMBER
 from cfbench_tabular.schema_inference import is_number
 from cfbench_tabular.sheet import Sheet, in_order
 
@@ -49,9 +50,26 @@ def on_numbers(numbers: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
     return ""
 
 
+def on_unit(cells: Iterable[str]) -> str:
+    """Of a category: numbers that all have the same text behind them, which is not a known unit."""
+    distinct = {cell for cell in cells if not ZERO.fullmatch(cell)}
+    parts = {digits_apart(cell) for cell in distinct}
+    if len(distinct) < LEAST_NUMBERS or len(parts) > 1:
+        return ""
+    front, unit = parts.pop()
+    if front or not unit or not all(any(map(str.isdigit, cell)) for cell in distinct):
+        return ""
+    return f"numbers with {unit!r} behind them: to read them as numbers, set {{type: numeric, unit: {unit}}}"
+
+
 def on_moments(written: Sequence[str], read: Sequence[str], marks: Collection[str]) -> str:
-    """Of dates and times: the century of years with two digits, and times without a zone among others that have one."""
+    """Of dates and times: the year 9999, the century of years with two digits, and times without a zone among others that
+    have one."""
     pairs = {cell: text for cell, text in zip(written, read, strict=True) if cell not in marks}
+    last = max(pairs, key=pairs.__getitem__)
+    if pairs[last].startswith("9999"):
+        rows = written.count(last)
+        return f"{last!r} in {rows:,} rows: if it means a missing value, add it to missing_marks"
     short = [cell for cell, text in pairs.items() if text[:4] not in cell]
     if short:
         latest = max(short, key=pairs.__getitem__)
@@ -81,7 +99,7 @@ def share_of_numbers(cells: Sequence[str]) -> str:
     strange = [cell for cell in cells if not NUMBER.fullmatch(cell)]
     share = 1 - len(strange) / len(cells)
     if not strange:
-        return "; numbers, but with marks between digits that no column of numbers can have"
+        return "; numbers, but with marks that no column of numbers can have"
     if share < 0.3:
         return ""
     return f"; {share:.0%} are numbers, {in_order(set(strange))[0]!r} is not: correct it to use the column"

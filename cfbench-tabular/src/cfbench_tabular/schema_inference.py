@@ -116,16 +116,24 @@ def on_dates(cells: Iterable[str]) -> str:
         other = next((cell for cell in cells if not set(first) & set(formats_of([cell], first))), None)
         if first and other is not None and formats_of([other]):
             return f"; dates in two forms, {cells[0]!r} and {other!r}: write all in the same way to use it"
-        good = next((cell for cell in cells[:MOST_LEVELS] if formats_of([cell])), None)
-        odd = next((cell for cell in cells if good and not formats_of([cell], formats_of([good]))), None)
-        if odd is not None:
-            return f"; dates such as {good!r}, but {odd!r} is none: correct it to use the column"
-        return "; if these are dates, set date_format"
+        return _on_wrong_dates(cells) or "; if these are dates, set date_format"
     key = "time_format" if "%M" in fits[0] else "date_format"
     names = " or ".join(f"'{form}'" for form in fits[:3])
     if len(fits) == 1:
         return f"; dates such as {names}, which is not the {key} of the file: write all in the same way to use it"
     return f"; dates whose day and month cannot be told apart: set {key} to {names} to use it"
+
+
+def _on_wrong_dates(cells: Sequence[str]) -> str:
+    """Of dates among which one is none, such as 0000-00-00 and 31/12/2025 24:00; else ""."""
+    good = next(
+        (cell for cell in cells[:MOST_LEVELS] if _is_moment(cell, "time") or formats_of([cell])), None
+    )
+    if good is None:
+        return ""
+    forms = formats_of([good])
+    odd = next((cell for cell in cells if not (formats_of([cell], forms) or _is_moment(cell, "time"))), None)
+    return f"; dates such as {good!r}, but {odd!r} is none: correct it to use the column" if odd else ""
 
 
 def _counts(cells: Sequence[str]) -> bool:
