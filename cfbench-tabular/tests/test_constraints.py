@@ -139,3 +139,32 @@ def test_constraints_survive_saving_and_judge_vectors(tmp_path):
     vectors[1, 2] += 0.1
     vectors[3] = np.nan
     assert loaded.encoding.constraints_hold(vectors).tolist() == [True, False, True, False, *[True] * 8]
+
+
+CENTS = st.integers(-(10**12), 10**12)
+
+
+@given(
+    st.lists(CENTS, min_size=2, max_size=5),
+    st.sampled_from(["sum", "at_least", "at_most"]),
+    st.integers(0, 100),
+)
+def test_a_sum_that_nearly_cancels_is_judged_as_that_of_whole_cents(cents, relation, rest):
+    """0.1 + 0.2 - 0.3 is 0, and 12345678.90 - 12345678.80 is 0.10, whatever floating-point numbers say."""
+    cents = [*cents, rest - sum(cents)]
+    names = [f"x{place}" for place in range(len(cents))]
+    constraint = Constraint(column="total", relation=relation, of=tuple(names))
+    for off in (-1, 0, 1):
+        row = {name: np.array([cent / 100]) for name, cent in zip(names, cents, strict=True)}
+        row["total"] = np.array([(rest + off) / 100])
+        expected = {"sum": off == 0, "at_least": off >= 0, "at_most": off <= 0}[relation]
+        assert constraint.holds(row).tolist() == [expected]
+
+
+@given(CENTS, st.integers(0, 100))
+def test_a_small_difference_of_large_amounts_is_exact_to_a_cent(cents, apart):
+    row = columns(
+        a=[(cents + apart) / 100] * 3, b=[cents / 100] * 3, c=np.array([-1, 0, 1]) / 100 + apart / 100
+    )
+    constraint = Constraint(column="c", relation="difference", of=("a", "b"))
+    assert constraint.holds(row).tolist() == [False, True, False]

@@ -19,21 +19,30 @@ import yaml
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.column_types import Format, decimals_of, inferred_step, number_of
 from cfbench_tabular.constraint_mining import mine_constraints
-from cfbench_tabular.draft_remarks import on_levels, on_numbers, share_of_numbers, without_header
+from cfbench_tabular.draft_remarks import (
+    on_levels,
+    on_moments,
+    on_numbers,
+    on_unit,
+    share_of_numbers,
+    without_header,
+)
 from cfbench_tabular.file_format import (
     TIME_FORMATS,
+    ZERO,
     date_format_of,
     decimal_marks_of,
     decoded,
     encoding_of,
     marks_of,
+    marks_within,
     separator_of,
     title_lines,
     unit_of,
 )
 from cfbench_tabular.number_forms import mixed_marks, negatives_of, remark_on, with_signs, without_limits
 from cfbench_tabular.reading import plain, read_bytes, replaced, sheet_as_written, without_units
-from cfbench_tabular.schema import ANY, Schema
+from cfbench_tabular.schema import ANY, MISSING_MARKS, Schema
 from cfbench_tabular.schema_inference import in_scale, kind_of, on_dates, reason_to_drop
 from cfbench_tabular.sheet import Sheet, in_order
 
@@ -167,9 +176,10 @@ class _Draft:
     units: Mapping[str, str]
 
     @functools.cached_property
-    def marks(self) -> set[str]:
-        """Signs of missing values."""
-        return set(self.schema.missing_marks)
+    def marks(self) -> dict[str, set[str]]:
+        """Signs of missing values by column."""
+        marks = self.schema.missing_marks
+        return {name: marks_within(cells, marks, MISSING_MARKS) for name, cells in self.sheet.columns.items()}
 
     @property
     def header(self) -> bool:
@@ -184,7 +194,7 @@ class _Draft:
     def present(self) -> dict[str, list[str]]:
         """The cells of each column that are not missing."""
         return {
-            name: [cell for cell in cells if cell not in self.marks]
+            name: [cell for cell in cells if cell not in self.marks[name]]
             for name, cells in self.sheet.columns.items()
         }
 
@@ -202,13 +212,15 @@ class _Draft:
         if mixed := self.mixed(name):
             return f"mixes decimal marks, {mixed}: write all numbers in the same way to use it"
         why = reason_to_drop(name, cells)
-        return why + (share_of_numbers(cells) if why.startswith("text") else "")
+        if not why.startswith("text"):
+            return why
+        return "; ".join(filter(None, (why + share_of_numbers(cells), on_unit(cells))))
 
     def mixed(self, name: str) -> str:
         """Two numbers with different decimal marks, and where they stand; "" if the column does not mix them."""
         if kind_of(self.present[name]) == "numeric":
             return ""
-        rows = [row for row, cell in enumerate(self.sheet.columns[name]) if cell not in self.marks]
+        rows = [row for row, cell in enumerate(self.sheet.columns[name]) if cell not in self.marks[name]]
         pair = mixed_marks(self.present[name])
         shown = [(self.present[name][place], self.sheet.places[rows[place]]) for place in pair or ()]
         return " and ".join(f"{cell!r} ({place})" for cell, place in shown)
@@ -216,7 +228,7 @@ class _Draft:
     def remark(self, name: str) -> str:
         """What is not read as it looks in a column of numbers."""
         written, plain = self.written.columns[name], self.sheet.columns[name]
-        return remark_on(written, self.marks, plain, self.schema.thousands)
+        return remark_on(written, self.marks[name], plain, self.schema.thousands)
 
     @functools.cached_property
     def lacking(self) -> dict[str, list[int]]:
@@ -226,7 +238,8 @@ class _Draft:
             name: self.sheet.columns[name] for name in used if len(self.present[name]) < len(self.sheet.rows)
         }
         return {
-            name: [row for row, cell in enumerate(own) if cell in self.marks] for name, own in cells.items()
+            name: [row for row, cell in enumerate(own) if cell in self.marks[name]]
+            for name, own in cells.items()
         }
 
 
@@ -256,7 +269,16 @@ def _class_lines(path: Path, draft: _Draft, named: bool) -> Iterator[str]:
         )
     shown = [f"{name} {count:,}" for name, count in counts.most_common(4)]
     rest = f", and {len(counts) - 4} more" if len(counts) > 4 else ""
-    yield _line("class_column", label, f"{why}; rows: {', '.join(shown)}{rest}")
+    remark = on_levels(
+        in_order(counts), draft.sheet.columns[label], draft.marks[label], "a class: in 'classes'"
+    )
+    yield _line(
+        "class_column", label, "; ".join(filter(None, (f"{why}; rows: {', '.join(shown)}{rest}", remark)))
+    )
+    if not draft.marks[label].issuperset(draft.schema.missing_marks):
+        yield _line(
+            "classes", {name: name for name in in_order(counts)}, "all are classes, none a missing value"
+        )
     most = max(counts.values())
     majority = max(name for name, count in counts.items() if count == most)
     yield _line("target", majority, "the class to predict against the rest; inferred: the most frequent one")
@@ -308,15 +330,22 @@ def _drafted(draft: _Draft, name: str) -> tuple[Any, str, bool]:
         ascending = in_scale(levels)
         if ascending is not None:
             return {"type": "ordinal", "levels": ascending}, "a common scale, in ascending order", False
-        remarks = [on_levels(levels, draft.sheet.columns[name], draft.marks), on_dates(levels)[2:]]
+        remarks = [
+            on_levels(levels, draft.sheet.columns[name], draft.marks[name]),
+            on_dates(levels)[2:],
+            on_unit(levels),
+        ]
         return levels, "; ".join(filter(None, remarks)), False
     if kind in ("date", "time"):
-        return _drafted_moment(kind, cells)
+        entry, why, is_quantity = _drafted_moment(kind, cells)
+        remark = on_moments(draft.written.columns[name], draft.sheet.columns[name], draft.marks[name])
+        return entry, "; ".join(filter(None, (why, remark))), is_quantity
     numbers = np.array([float(cell) for cell in cells])
     reach, step = f"{numbers.min():g} to {numbers.max():g}", inferred_step(numbers)
     unit = draft.units.get(name, "")
     own = {"unit": unit} if unit else {}
-    stated = f"; {unit} next to every number" if unit else ""
+    bare = any(map(ZERO.fullmatch, draft.written.columns[name]))
+    stated = f"; {unit} next to every number{' but 0' if bare else ''}" if unit else ""
     placeholder = on_numbers(numbers)
     stated += "".join(f"; {remark}" for remark in (placeholder, draft.remark(name)) if remark)
     if step is None:

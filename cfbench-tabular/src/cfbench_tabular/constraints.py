@@ -30,6 +30,8 @@ Relation = Literal["product", "ratio", "sum", "difference", "at_least", "at_most
 SIGNS: Mapping[str, str] = {"product": " * ", "ratio": " / ", "sum": " + ", "difference": " - "}
 SLACK = 1e-9
 """Share of the larger number by which both sides may differ because of floating-point rounding."""
+CANCELLED = 8 * float(np.finfo(np.float64).eps)
+"""Share of the terms of a sum or difference by which it may be off, however small it is: 0.1 + 0.2 - 0.3 is not 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +76,18 @@ class Constraint:
         found, expected = values[self.column], self.expected(values)
         with np.errstate(invalid="ignore"):
             excess = found - expected
-            slack = SLACK * np.maximum(np.abs(found), np.abs(expected))
+            slack = SLACK * np.maximum(np.abs(found), np.abs(expected)) + CANCELLED * self._terms(values)
             tolerance = self.absolute + self.relative * np.abs(expected) + slack
             high = True if self.relation == "at_least" else excess <= tolerance
             low = True if self.relation == "at_most" else excess >= -tolerance
         return np.asarray(np.isfinite(excess) & high & low)
+
+    def _terms(self, values: Mapping[str, FloatArray]) -> FloatArray | float:
+        """(N,) the sum of the absolute terms of a sum or difference; 0 for a product or ratio, whose error is relative."""
+        if self.relation in ("product", "ratio"):
+            return 0.0
+        terms = sum(np.abs(np.asarray(values[name], dtype=np.float64)) for name in self.of)
+        return np.asarray(abs(self.factor) * terms)
 
     def expected(self, values: Mapping[str, FloatArray]) -> FloatArray:
         """(N,) the expected value or limit of the column."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
+from cfbench_tabular.file_format import ZERO, digits_apart
+from cfbench_tabular.number_forms import LEAST_NUMBERS, NUMBER
 from cfbench_tabular.schema_inference import is_number
 from cfbench_tabular.sheet import Sheet, in_order
 
+ZONE = re.compile(r"\d(?:Z|[+-]\d{2}(?::?\d{2})*)$")
+"""At the end of a time in ISO 8601."""
 PLACEHOLDERS = (-99.0, -999.0, -9999.0, 999.0, 9999.0, 99999.0)
 """Numbers that people write for a missing value."""
 
 
-def on_levels(levels: Sequence[str], cells: Sequence[str], marks: Iterable[str]) -> str:
+def on_levels(levels: Sequence[str], cells: Sequence[str], marks: Iterable[str], are: str = "a level") -> str:
     """Of a category: levels that differ in case only, and a word in ``cells`` that counts as missing."""
     remarks = []
     by_lower: dict[str, str] = {}
@@ -28,7 +33,7 @@ def on_levels(levels: Sequence[str], cells: Sequence[str], marks: Iterable[str])
     words = Counter(cell for cell in cells if cell in set(marks) and any(map(str.isalpha, cell)))
     if words:
         word, count = words.most_common(1)[0]
-        remarks.append(f"{word!r} in {count:,} rows counts as missing; list it if it is a level")
+        remarks.append(f"{word!r} in {count:,} rows counts as missing; list it if it is {are}")
     return "; ".join(remarks)
 
 
@@ -42,6 +47,37 @@ def on_numbers(numbers: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
         far = np.abs(rest - own).min() > rest[-1] - rest[0]
         if own in PLACEHOLDERS and count > 1 and far:
             return f"{own:g} in {count:,} rows: if it means a missing value, add it to missing_marks"
+    return ""
+
+
+def on_unit(cells: Iterable[str]) -> str:
+    """Of a category: numbers that all have the same text behind them, which is not a known unit."""
+    distinct = {cell for cell in cells if not ZERO.fullmatch(cell)}
+    parts = {digits_apart(cell) for cell in distinct}
+    if len(distinct) < LEAST_NUMBERS or len(parts) > 1:
+        return ""
+    front, unit = parts.pop()
+    if front or not unit or not all(any(map(str.isdigit, cell)) for cell in distinct):
+        return ""
+    return f"numbers with {unit!r} behind them: to read them as numbers, set {{type: numeric, unit: {unit}}}"
+
+
+def on_moments(written: Sequence[str], read: Sequence[str], marks: Collection[str]) -> str:
+    """Of dates and times: the year 9999, the century of years with two digits, and times without a zone among others that
+    have one."""
+    pairs = {cell: text for cell, text in zip(written, read, strict=True) if cell not in marks}
+    last = max(pairs, key=pairs.__getitem__)
+    if pairs[last].startswith("9999"):
+        rows = written.count(last)
+        return f"{last!r} in {rows:,} rows: if it means a missing value, add it to missing_marks"
+    short = [cell for cell, text in pairs.items() if text[:4] not in cell]
+    if short:
+        latest = max(short, key=pairs.__getitem__)
+        return f"{latest!r} is read as {pairs[latest]}"
+    zoned = [cell for cell, text in pairs.items() if ZONE.search(text)]
+    if zoned and len(zoned) < len(pairs):
+        plain = next(cell for cell in pairs if cell not in set(zoned))
+        return f"{plain!r} has no time zone, as {zoned[0]!r} has, and is read as UTC"
     return ""
 
 
@@ -60,8 +96,10 @@ def without_header(sheet: Sheet, marks: Iterable[str]) -> bool:
 
 def share_of_numbers(cells: Sequence[str]) -> str:
     """Of text that is partly numbers: the share, and a text that is none; "" where few are numbers."""
-    strange = [cell for cell in cells if not is_number(cell)]
+    strange = [cell for cell in cells if not NUMBER.fullmatch(cell)]
     share = 1 - len(strange) / len(cells)
-    if not strange or share < 0.3:
+    if not strange:
+        return "; numbers, but with marks that no column of numbers can have"
+    if share < 0.3:
         return ""
     return f"; {share:.0%} are numbers, {in_order(set(strange))[0]!r} is not: correct it to use the column"

@@ -24,6 +24,7 @@ LINES = 50
 """First lines of a file that its separator is detected from."""
 DATE_FORMATS = (
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y"),
+    *("%d-%b-%Y", "%d-%b-%y"),
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
 )
 POSSIBLE_MARKS = (
@@ -190,6 +191,7 @@ TIME_FORMATS = tuple(
     for time in TIMES
     if not (day == "%Y-%m-%d" and between != ", " and "%I" not in time)  # these are ISO 8601
 )
+ZERO = re.compile(r"0(?:[.,]0+)?")
 NUMBER_AND_TEXT = re.compile(
     r"(?:[<>]=?|[≤≥])?\s*([^\d.,+\-\s]{0,4})\s*[+-]?\s*([^\d.,+\-\s]{0,4})\s*"
     r"[.,]?\d(?:[\d., ']*\d)?[.,]?\s*(\D*?(?:(?<=[a-z])[23])?)"
@@ -208,6 +210,8 @@ def unit_of(cells: Iterable[str]) -> str:
     """The unit that stands next to every number of a column; "" if there is none, or not next to all."""
     parts: set[tuple[str, str]] = set()
     for cell in cells:
+        if ZERO.fullmatch(cell):  # which is 0 in any unit
+            continue
         parts.add(digits_apart(cell))
         if len(parts) > 2:  # -€5 and €-5
             return ""
@@ -283,10 +287,22 @@ def marks_of(columns: Mapping[str, Sequence[str]], marks: Sequence[str]) -> tupl
     return tuple(found)
 
 
+def marks_within(cells: Iterable[str], marks: Iterable[str], usual: Iterable[str]) -> set[str]:
+    """Those of ``marks`` that mean a missing value in a column: not those of other columns that are levels of this one.
+
+    A sign that is not ``usual`` is a level next to +, or next to one level alone: a test is + or -, a box x or -.
+    """
+    own, found = set(cells), set(marks)
+    rest, others = own - found, (own & found) - set(usual)
+    is_level = "+" in rest or (len(rest) == 1 and not any(map(str.isdecimal, "".join(rest))))
+    return found - others if is_level else found
+
+
 def decimal_marks_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str]) -> tuple[str, str | None]:
     """The decimal and thousands marks of the columns of numbers: ('.', None) unless others make more of them readable.
 
-    A comma is a decimal mark only if a number such as 1,5, 0,899 or 1.234,5 says so: 1,234 alone has a thousands mark.
+    A comma is a decimal mark only if a number such as 1,5, 0,899, 1.234,5 or 1.234.567 says so: 1,234 alone has a
+    thousands mark.
     """
     missing, votes = set(marks), Counter[tuple[str, str | None]]()
     options = ((".", None), (",", None), (",", "."), (".", ","), (",", " "), (".", " "), (".", "'"))
@@ -298,7 +314,9 @@ def decimal_marks_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str])
         fits = [pair for pair in options if all(number_pattern(*pair).fullmatch(cell) for cell in distinct)]
         votes.update(fits)
         commas = any(decimal == "," for decimal, _ in fits)
-        says_so |= commas and any(re.search(r",(?!\d{3}$)|[. ]\d{3},|^[+-]?0?,", cell) for cell in distinct)
+        says_so |= commas and any(
+            re.search(r",(?!\d{3}$)|[. ]\d{3},|^[+-]?0?,|\.\d{3}\.", cell) for cell in distinct
+        )
     possible = [pair for pair in options if says_so or pair[0] != ","]
     best = max(possible, key=lambda pair: (votes[pair], -options.index(pair)))
     return best if votes[best] > votes[".", None] else (".", None)

@@ -16,7 +16,7 @@ import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_tabular.column_types import Format
-from cfbench_tabular.schema import ColumnPlan, Schema
+from cfbench_tabular.schema import ColumnPlan, Schema, text_of
 from cfbench_tabular.schema_inference import kind_of
 from cfbench_tabular.sheet import Sheet, in_order, numbers
 from cfbench_tabular.table import FloatArray
@@ -31,7 +31,8 @@ def without_missing(
     """The sheet without missing values, and how many were filled in, by column."""
     marks = set(schema.missing_marks)
     missing: dict[str, list[int]] = {}
-    for plan in [*features, ColumnPlan(class_column)]:
+    classes = {text_of(raw, "classes"): "" for raw in schema.classes}
+    for plan in [*features, ColumnPlan(class_column, levels=classes)]:
         own = marks - set(plan.levels or ())
         cells = sheet.columns[plan.name]
         if own & set(cells):

@@ -24,7 +24,9 @@ NUMBER = re.compile(r"[+-]?\s*(?:\d[\d.,' ]*|[.,]\d+)(?:[eE][+-]?\d+)?")
 """A number with any marks."""
 
 IN_PARENTHESES = re.compile(r"\(\s*([^()+\-]*\d[^()+\-]*)\)")
-TRAILING = re.compile(r"([^()+\-]*\d[^()+\-]*)-")
+TRAILING = re.compile(r"([^()+\-]*\d(?:[^()+\-]*[^()+\-.,\s])?)\s*-")
+"""5- and 5 €-, but not 5,- in which the hyphen stands for the missing cents."""
+
 LIMIT = re.compile(r"(?:[<>]=?|[≤≥])\s*(.+)|(\d[\d.,' ]*)\s*\+")
 LEAST_NUMBERS = 10
 """Distinct numbers next to limits such as <5, or negative ones; with fewer, these are levels of a category."""
@@ -34,6 +36,8 @@ LONG = 3
 
 COMMA = re.compile(r"[+-]?(?:\d*,\d{1,2}|\d*,\d{4,}|0?,\d+|\d{1,3}(?:\.\d{3})+,\d*)")
 POINT = re.compile(r"[+-]?(?:\d*\.\d{1,2}|\d*\.\d{4,}|0?\.\d+|\d{1,3}(?:,\d{3})+\.\d*)")
+CODE = re.compile(r"0\d+|\d+[eE]\d+")
+"""What may be a code, of a post office or a product, rather than a number: 01067 and 1E5."""
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 """A number with one thousands mark, or with three decimals."""
 THREE_DECIMALS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
@@ -172,6 +176,11 @@ def remark_on(
     signed = next((cell for cell in pairs if _is_signed(cell)), None)
     if signed is not None:
         remarks.append(f"{signed!r} is read as {pairs[signed]}")
+    code = next((cell for cell in pairs if CODE.fullmatch(cell)), None)
+    if code is not None:
+        remarks.append(
+            f"{code!r} is read as {float(pairs[code]):.0f}: if it is a code, list the levels, or drop the column"
+        )
     counts = Counter(cell for cell in written if LIMIT.fullmatch(cell))
     for cell, count in counts.most_common(2):
         rows = "1 row" if count == 1 else f"{count:,} rows"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,10 @@ from cfbench_tabular.table import AnyArray, Column, FloatArray, Table
 
 MOST_INFERRED_LEVELS = 1000
 """A column of text with more levels needs a type in the schema."""
+
+BLANKS = ("\n", "\r", "\xa0", "\u2007", "\u2009", "\u202f")
+APOSTROPHE = re.compile(r"(?<=\d)\u2019(?=\d{3}(?!\d))")
+"""Between thousands, as Swiss programs write it: 1’234.50."""
 
 MOST_BYTES = 4e9
 """Size of one encoded column."""
@@ -114,8 +119,10 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
 
 
 def _one_line(cell: str) -> str:
-    """A cell with blanks in place of line breaks and of blanks that do not break a line."""
-    if "\n" in cell or "\r" in cell or "\xa0" in cell or "\u202f" in cell:
+    """A cell with blanks in place of line breaks and of blanks of other widths, and with ' for ’ between thousands."""
+    if "\u2019" in cell:
+        cell = APOSTROPHE.sub("'", cell)
+    if any(blank in cell for blank in BLANKS):
         return " ".join(cell.split())
     return cell
 

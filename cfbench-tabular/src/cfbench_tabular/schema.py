@@ -84,7 +84,8 @@ class Schema:
         ),
     ] = "error"
     missing_marks: Annotated[
-        tuple[str, ...], Help("text of a missing value, unless it is a level of the column")
+        tuple[str, ...],
+        Help("text of a missing value, unless it is a level of the column or one of the classes"),
     ] = MISSING_MARKS
     encoding: Annotated[str, Help("of the text")] = "utf-8"
     decimal: Annotated[Literal[".", ","], Help("decimal mark of numbers")] = "."

@@ -16,6 +16,7 @@ import numpy as np
 
 from cfbench_tabular.column_types import Format, number_of
 from cfbench_tabular.file_format import formats_of
+from cfbench_tabular.sheet import number_or_nan
 
 Kind = Literal["numeric", "date", "time", "categorical"]
 SCALES = (
@@ -33,6 +34,8 @@ SCALES = (
 """Common scales, ascending."""
 DAY = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}")
 TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2})?( ?[ap]m)?", re.IGNORECASE)
+MOST_EXACT = 2**53
+"""Above it, neighbouring whole numbers are the same floating-point number."""
 MOST_LEVELS = 50
 """A text column with more levels is dropped if most of its values occur in one row only."""
 MANY_ROWS = 50
@@ -89,6 +92,8 @@ def reason_to_drop(name: str, cells: Sequence[str]) -> str:
         return "distinct in every row: probably a row identifier"
     if all_differ and len(cells) >= MANY_ROWS and _counts(cells):
         return f"{cells[0]}, {cells[1]}, ... in the order of the rows: a row number"
+    if all(map(str.isdecimal, distinct)) and any(int(cell) > MOST_EXACT for cell in distinct):
+        return f"numbers of so many digits that they are not exact, such as {cells[0]}: probably identifiers"
     if (
         kind_of(cells) == "categorical"
         and not all(is_number(cell) for cell in distinct)
@@ -111,12 +116,24 @@ def on_dates(cells: Iterable[str]) -> str:
         other = next((cell for cell in cells if not set(first) & set(formats_of([cell], first))), None)
         if first and other is not None and formats_of([other]):
             return f"; dates in two forms, {cells[0]!r} and {other!r}: write all in the same way to use it"
-        return "; if these are dates, set date_format"
+        return _on_wrong_dates(cells) or "; if these are dates, set date_format"
     key = "time_format" if "%M" in fits[0] else "date_format"
     names = " or ".join(f"'{form}'" for form in fits[:3])
     if len(fits) == 1:
         return f"; dates such as {names}, which is not the {key} of the file: write all in the same way to use it"
     return f"; dates whose day and month cannot be told apart: set {key} to {names} to use it"
+
+
+def _on_wrong_dates(cells: Sequence[str]) -> str:
+    """Of dates among which one is none, such as 0000-00-00 and 31/12/2025 24:00; else ""."""
+    good = next(
+        (cell for cell in cells[:MOST_LEVELS] if _is_moment(cell, "time") or formats_of([cell])), None
+    )
+    if good is None:
+        return ""
+    forms = formats_of([good])
+    odd = next((cell for cell in cells if not (formats_of([cell], forms) or _is_moment(cell, "time"))), None)
+    return f"; dates such as {good!r}, but {odd!r} is none: correct it to use the column" if odd else ""
 
 
 def _counts(cells: Sequence[str]) -> bool:
@@ -128,7 +145,4 @@ def _counts(cells: Sequence[str]) -> bool:
 
 
 def is_number(cell: str) -> bool:
-    try:
-        return bool(np.isfinite(float(cell)))
-    except ValueError:
-        return False
+    return bool(np.isfinite(number_or_nan(cell)))

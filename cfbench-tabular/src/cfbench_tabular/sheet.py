@@ -42,8 +42,9 @@ def numbers(cells: Sequence[str], column: str, places: Sequence[str], form: Form
     """
     if form != "number":
         return _moments(cells, column, places, form)
+    read = number_or_nan if "_" in "".join(cells) else float
     try:
-        found = np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
+        found = np.fromiter(map(read, cells), dtype=np.float64, count=len(cells))
     except ValueError:
         found = np.array([number_or_nan(cell) for cell in cells])
     wrong = np.flatnonzero(~np.isfinite(found))
@@ -74,8 +75,8 @@ def in_order(levels: Iterable[str]) -> list[str]:
 
 
 def number_or_nan(cell: str) -> float:
-    """The number that a cell holds; NaN for other text."""
+    """The number that a cell holds; NaN for other text, also for 2024_10, which Python reads as 202410."""
     try:
-        return float(cell)
+        return float(cell) if "_" not in cell else float("nan")
     except ValueError:
         return float("nan")

@@ -1,0 +1,195 @@
+"""Cells that look like numbers, dates or missing values and are none, or are others: read as meant, or remarked."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import yaml
+
+from cfbench_core.errors import UserError
+from cfbench_tabular.config_from_csv import csv_document
+from cfbench_tabular.reading import read_sheet, table_of
+from cfbench_tabular.schema import Schema
+
+ROWS = 60
+AGES = [str(20 + row % 50) for row in range(ROWS)]
+KNOWN = {field.name for field in dataclasses.fields(Schema)}
+
+
+def drafted(path, columns):
+    """The draft of a file with these columns and a class, its data set, and the table that it reads."""
+    names = [*columns, "paid"]
+    rows = [
+        "\t".join([*cells, "yn"[at % 3 == 0]]) for at, cells in enumerate(zip(*columns.values(), strict=True))
+    ]
+    path.write_text("\n".join(["\t".join(names), *rows]) + "\n", encoding="utf-8")
+    document = csv_document(path, None, ["nearest-enemy"])
+    data = yaml.safe_load(document)["data"][0]
+    schema = Schema(**{key: value for key, value in data.items() if key in KNOWN})
+    return document, data, table_of(read_sheet(path, schema), schema, "mine")
+
+
+def line_of(document, name):
+    return next(line for line in document.splitlines() if line.strip().startswith(f"{name}:"))
+
+
+@pytest.mark.parametrize("cents", ["-", "\u2013"])
+def test_a_hyphen_in_place_of_cents_is_no_minus(tmp_path, cents):
+    prices = [f"{row},{cents}" if row % 3 else f"{row},50" for row in range(100, 100 + ROWS)]
+    balance = [f"{row * 10},25{'-' * (row % 2)}" for row in range(ROWS)]
+    document, data, table = drafted(tmp_path / "mine.csv", {"price": prices, "balance": balance})
+    assert data["negatives"] == "trailing" and table.values["balance"].min() == -590.25
+    assert data["columns"]["price"] == "drop"
+    assert f"33% are numbers, '100,{cents}' is not" in line_of(document, "price")
+
+
+def test_periods_with_an_underscore_are_no_numbers(tmp_path):
+    """Python reads 2024_10 as 202410 and 2024_9 as 20249."""
+    periods = [("2024_9", "2024_10", "2025_1")[row % 3] for row in range(ROWS)]
+    _, data, _ = drafted(tmp_path / "mine.csv", {"period": periods, "age": AGES})
+    assert data["columns"]["period"] == ["2024_10", "2024_9", "2025_1"]
+    schema = Schema(columns={"period": "numeric"})
+    with pytest.raises(UserError, match=r"column 'period': '2024_9' is not a finite number"):
+        table_of(read_sheet(tmp_path / "mine.csv", schema), schema, "mine")
+
+
+@pytest.mark.parametrize(
+    ("cell", "read"), [("01067", "1067"), ("00012", "12"), ("1E5", "100000"), ("3e0", "3")]
+)
+def test_numbers_that_may_be_codes_are_remarked(tmp_path, cell, read):
+    codes = [str(10_000 + row * 7) for row in range(ROWS)]
+    document, _, _ = drafted(tmp_path / "mine.csv", {"town": codes, "age": AGES})
+    assert "is read as" not in line_of(document, "town")
+    codes[5] = cell
+    document, _, _ = drafted(tmp_path / "mine.csv", {"town": codes, "age": AGES})
+    assert f"'{cell}' is read as {read}: if it is a code" in line_of(document, "town")
+
+
+def test_numbers_of_more_digits_than_are_exact_are_left_out(tmp_path):
+    accounts = [str(9_007_199_254_740_993 + row // 2) for row in range(ROWS)]
+    document, data, _ = drafted(tmp_path / "mine.csv", {"account": accounts, "age": AGES})
+    assert len(set(map(float, accounts))) < len(set(accounts))
+    assert data["columns"]["account"] == "drop"
+    assert "not exact, such as 9007199254740993" in line_of(document, "account")
+
+
+@pytest.mark.parametrize("mark", ["-", "n/a"])
+@pytest.mark.parametrize("levels", [("+", "{}"), ("+", "{}", "++"), ("x", "{}")])
+def test_a_sign_of_missing_numbers_may_be_a_level_of_another_column(tmp_path, mark, levels):
+    lab = [mark if row % 7 == 0 else f"{row / 4:.1f}" for row in range(ROWS)]
+    tests = [levels[row % len(levels)].format(mark) for row in range(ROWS)]
+    _, data, table = drafted(tmp_path / "mine.csv", {"lab": lab, "test": tests, "age": AGES})
+    assert mark in data["missing_marks"]
+    assert sorted(data["columns"]["test"]) == sorted(set(tests))
+    kept = [row for row in range(ROWS) if row % 7]
+    assert table.values["test"].tolist() == [tests[row] for row in kept]
+    assert table.values["lab"] == pytest.approx([float(lab[row]) for row in kept])
+
+
+def test_a_sign_of_missing_numbers_may_be_a_class(tmp_path):
+    path, signs = tmp_path / "mine.csv", ["+-"[row % 3 == 0] for row in range(ROWS)]
+    labs = ["-" if row % 7 == 0 else str(row) for row in range(ROWS)]
+    path.write_text("lab;result\n" + "".join(f"{lab};{one}\n" for lab, one in zip(labs, signs, strict=True)))
+    data = yaml.safe_load(csv_document(path, None, []))["data"][0]
+    assert data["classes"] == {"+": "+", "-": "-"}
+    schema = Schema(**{key: value for key, value in data.items() if key in KNOWN})
+    table = table_of(read_sheet(path, schema), schema, "mine")
+    assert table.target.tolist() == [one for row, one in enumerate(signs) if row % 7]
+
+
+def test_classes_that_differ_in_case_or_count_as_missing_are_remarked(tmp_path):
+    path = tmp_path / "mine.csv"
+    for classes, remark in [
+        (("Yes", "yes", "No"), "'Yes' and 'yes' differ in case only"),
+        (("None", "mild", "severe"), "'None' in 20 rows counts as missing; list it if it is a class"),
+    ]:
+        path.write_text("age;risk\n" + "".join(f"{row};{classes[row % 3]}\n" for row in range(ROWS)))
+        assert remark in line_of(csv_document(path, None, []), "class_column")
+    schema = Schema(class_column="risk", classes={one: one.lower() for one in classes})
+    assert sorted(set(table_of(read_sheet(path, schema), schema, "mine").target)) == [
+        "mild",
+        "none",
+        "severe",
+    ]
+
+
+def test_the_century_of_years_with_two_digits_is_remarked(tmp_path):
+    born = [f"{row % 28 + 1:02d}.{row % 12 + 1:02d}.{40 + row % 50}" for row in range(ROWS)]
+    document, _, table = drafted(tmp_path / "mine.csv", {"born": born, "age": AGES})
+    latest = max(datetime.strptime(cell, "%d.%m.%y") for cell in born).date()
+    assert f"'{latest:%d.%m.%y}' is read as {latest}" in line_of(document, "born")
+    assert table.values["born"].max() == latest.toordinal() - datetime(1970, 1, 1, tzinfo=UTC).toordinal()
+
+
+def test_times_without_a_zone_among_others_are_remarked(tmp_path):
+    seen = [f"2025-03-{row % 28 + 1:02d}T10:{row:02d}:00" + "+02:00" * (row > 3) for row in range(ROWS)]
+    document, _, table = drafted(tmp_path / "mine.csv", {"seen": seen, "age": AGES})
+    assert f"'{seen[0]}' has no time zone, as '{seen[4]}' has, and is read as UTC" in line_of(
+        document, "seen"
+    )
+    assert table.values["seen"][0] - table.values["seen"][28] == 2 * 3600 - 28 * 60
+    document, _, _ = drafted(tmp_path / "mine.csv", {"seen": seen[4:] + seen[4:8], "age": AGES})
+    assert "time zone" not in document
+
+
+def test_a_time_that_is_none_is_named(tmp_path):
+    """Banks write 24:00 for the end of a day."""
+    seen = [f"{row % 28 + 1:02d}/05/2025 {24 if row == 30 else row % 24:02d}:00" for row in range(ROWS)]
+    document, _, _ = drafted(tmp_path / "mine.csv", {"seen": seen, "age": AGES})
+    assert f"'{seen[30]}' is none: correct it to use the column" in line_of(document, "seen")
+
+
+@pytest.mark.parametrize(
+    ("write", "value"),
+    [
+        (lambda number: f"{number:,}".replace(",", "."), 1_234_567),
+        (lambda number: f"{number:,}.5".replace(",", "\u2019"), 1_234_567.5),
+        (lambda number: f"{number:,},5".replace(",", "\u2009", 2), 1_234_567.5),
+        (lambda number: f"{number:,},5".replace(",", "\u202f", 2), 1_234_567.5),
+        (lambda number: f"{number} %" if number > 1_234_567 + 5 else "0", 0),
+    ],
+)
+def test_more_marks_between_thousands_and_a_zero_without_its_unit(tmp_path, write, value):
+    numbers = [1_234_567 + row * 1000 for row in range(ROWS)]
+    _, _, table = drafted(tmp_path / "mine.csv", {"amount": list(map(write, numbers)), "age": AGES})
+    assert table.values["amount"].tolist() == [
+        value + row * 1000 if value else (numbers[row] if row else 0) for row in range(ROWS)
+    ]
+
+
+def test_months_between_hyphens_are_dates(tmp_path):
+    first = datetime(2019, 1, 1, tzinfo=UTC)
+    days = [first + timedelta(days=37 * row) for row in range(ROWS)]
+    _, data, table = drafted(
+        tmp_path / "mine.csv", {"hired": [f"{day:%d-%b-%Y}".upper() for day in days], "age": AGES}
+    )
+    assert data["date_format"] == "%d-%b-%Y"
+    assert (table.values["hired"] * 86_400).tolist() == [day.timestamp() for day in days]
+
+
+@pytest.mark.parametrize("distinct", [20, ROWS])
+def test_a_unit_that_is_not_known_is_remarked_and_can_be_set(tmp_path, distinct):
+    values = [5 + row % distinct for row in range(ROWS)]
+    cells = [f"{value} mg/dL" for value in values]
+    document, _, _ = drafted(tmp_path / "mine.csv", {"lab": cells, "age": AGES})
+    assert "set {type: numeric, unit: mg/dL}" in line_of(document, "lab")
+    schema = Schema(columns={"lab": {"type": "numeric", "unit": "mg/dL"}})
+    table = table_of(read_sheet(tmp_path / "mine.csv", schema), schema, "mine")
+    assert table.values["lab"].tolist() == values
+    for codes in (["3 of 5", "4 of 5"], [f"{row}{'ab'[row % 2]}" for row in range(ROWS)], ["1st", "2nd"]):
+        own = [codes[row % len(codes)] for row in range(ROWS)]
+        document, _, _ = drafted(tmp_path / "mine.csv", {"code": own, "age": AGES})
+        assert "behind them" not in line_of(document, "code")
+
+
+def test_the_last_day_of_all_is_remarked_and_a_day_that_is_none_is_named(tmp_path):
+    until = ["31.12.9999" if row % 6 == 0 else f"{row % 28 + 1:02d}.05.2024" for row in range(ROWS)]
+    document, _, _ = drafted(tmp_path / "mine.csv", {"until": until, "age": AGES})
+    assert "'31.12.9999' in 10 rows: if it means a missing value" in line_of(document, "until")
+    born = [
+        "0000-00-00" if row == 7 else f"2024-{row % 12 + 1:02d}-{row % 28 + 1:02d}" for row in range(ROWS)
+    ]
+    document, _, _ = drafted(tmp_path / "mine.csv", {"born": born, "age": AGES})
+    assert "but '0000-00-00' is none: correct it" in line_of(document, "born")
