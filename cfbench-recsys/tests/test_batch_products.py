@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cfbench_recsys.batch_products import column_product, rows_product, scaled_columns
+from cfbench_recsys.batch_products import column_product, columnwise_product, rows_product, scaled_columns
+from cfbench_recsys.bipartite_graph import sparse_tensor
 from cfbench_recsys.edits import Edits
 from cfbench_recsys.graph_edits import distinct
 from cfbench_recsys.recommenders import lightgcn, simgcl
@@ -64,6 +65,31 @@ def test_a_column_has_the_same_product_in_any_batch(
     finally:
         torch.set_num_threads(before)
     torch.testing.assert_close(together, matrix @ x)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    sides=st.tuples(st.integers(1, 300), st.integers(1, 300)),
+    density=st.floats(0.01, 0.5),
+    threads=st.sampled_from([1, 2]),
+    seed=st.integers(0, 2**16),
+)
+def test_a_column_has_the_same_sparse_product_in_any_batch(
+    sides: tuple[int, int], density: float, threads: int, seed: int
+) -> None:
+    """Any number of columns up to 40, among them those for which MKL has kernels of their own."""
+    matrix = sparse.random(*sides, density, format="csr", random_state=seed)
+    tensor = sparse_tensor(matrix, torch.float64, torch.device("cpu"))
+    x = torch.randn(sides[1], 40, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        together = columnwise_product(tensor, x)
+        for count in range(1, 40):
+            assert torch.equal(columnwise_product(tensor, x[:, :count].contiguous()), together[:, :count])
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_allclose(together.numpy(), matrix @ x.numpy(), atol=1e-12)
 
 
 @settings(deadline=None, max_examples=25)

@@ -1,9 +1,10 @@
 """Products whose result for one unit does not depend, bit by bit, on the other units of its batch.
 
 A search repeats thousands of steps, and a difference in the last digit between a unit alone and in a batch can grow into
-another answer. Elementwise functions, sparse products and sums along contiguous rows give each unit the same bits in any
-batch (measured with torch on x86-64: sigmoid, exp, tanh, softmax, reciprocal roots, CSR times dense). Two operations do not:
+another answer. Elementwise functions and sums along contiguous rows give each unit the same bits in any
+batch (measured with torch on x86-64: sigmoid, exp, tanh, softmax, reciprocal roots). Three operations do not:
 
+- products of a CSR matrix with few columns, for which MKL has other kernels on Intel processors: :func:`columnwise_product`;
 - dense products, for BLAS adds in an order that depends on the shapes. :func:`column_product` calls it with blocks of one
   fixed shape, and :func:`rows_product` adds along contiguous rows;
 - sums over the rows of a matrix with a column for each unit, also in the gradient of a scaling of columns:
@@ -23,6 +24,11 @@ COLUMNS = 24
 """Columns of a block. BLAS gives each column of a block of 24 the same bits at any of the 24 places, as it does for 8 and
 48, but not for 16, 32, 40 and 64 (measured with MKL and AVX-512, whose kernels are 24 columns wide). A block of 24 costs no
 more than one of 8."""
+
+FEW_COLUMNS = 24
+"""On Intel processors, 4, 8, 12, 16, 20 and 24 columns have kernels of their own in MKL's sparse product, which add in
+another order than that for all other numbers of columns up to 600 (measured with MKL 2024.2; six shapes, one and two
+threads)."""
 
 
 class _ColumnProduct(torch.autograd.Function):
@@ -71,6 +77,14 @@ def column_product(matrix: Tensor, x: Tensor, transposed: Tensor | None = None) 
     return result
 
 
+def columnwise_product(matrix: Tensor, x: Tensor) -> Tensor:
+    """``matrix @ x`` for a CSR matrix (n, m) and x (m, B): each column has the same bits in any batch."""
+    count = x.shape[1]
+    if count <= FEW_COLUMNS and count % 4 == 0:
+        return (matrix @ torch.nn.functional.pad(x, (0, 1)))[:, :count].contiguous()
+    return matrix @ x
+
+
 def rows_product(matrices: Tensor, transposed: Tensor, vectors: Tensor) -> Tensor:
     """(B, d) each of the constant ``matrices`` (B, d, d) times its vector (B, d); differentiable in the vectors.
 
@@ -87,6 +101,8 @@ def scaled_columns(x: Tensor, factors: Tensor) -> Tensor:
 
 
 def _in_blocks(matrix: Tensor, x: Tensor) -> Tensor:
+    if len(matrix) == 1:  # several threads would divide such a product within its columns
+        return (x.T.contiguous() * matrix).sum(dim=1)[None]
     rows, count = x.shape
     width = -(-count // COLUMNS) * COLUMNS
     if count < width:

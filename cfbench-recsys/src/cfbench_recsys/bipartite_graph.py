@@ -29,7 +29,7 @@ import scipy  # scipy.sparse is imported at first use, not by every plan
 import torch
 from torch import Tensor
 
-from cfbench_recsys.batch_products import scaled_columns
+from cfbench_recsys.batch_products import columnwise_product, scaled_columns
 from cfbench_recsys.degrees import inverse_roots
 from cfbench_recsys.edits import FloatArray
 
@@ -40,11 +40,11 @@ class _SparseProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
         ctx.transposed = transposed
-        return matrix @ x
+        return columnwise_product(matrix, x)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return ctx.transposed @ gradient, None, None
+        return columnwise_product(ctx.transposed, gradient), None, None
 
 
 def sparse_product(x: Tensor, matrix: Tensor, transposed: Tensor) -> Tensor:
