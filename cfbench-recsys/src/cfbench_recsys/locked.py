@@ -28,8 +28,12 @@ def explain_without(live: LiveExplainer, locked: Collection[int]) -> Edits:
     fixed = np.isin(chunk.targets.history, list(locked)) & ~chunk.targets.padding
     if live.derived is None:
         if chunk.targets.scope == "user-vector":
-            targets = replace(chunk.targets, padding=chunk.targets.padding | fixed)
-            targets = replace(targets, history=np.where(targets.padding, 0, targets.history))
+            free = np.flatnonzero(~(chunk.targets.padding | fixed)[0])
+            if not len(free):
+                return Edits.nothing(chunk.targets.users)
+            # Left out, not padded: padding is at the end of a history.
+            history, padding = chunk.targets.history[:, free], chunk.targets.padding[:, free]
+            targets = replace(chunk.targets, history=history, padding=padding)
         else:
             targets = replace(chunk.targets, locked=tuple(locked))
         # The explainer's own step would verify on what it sees; the answer is verified below, on the whole history.
