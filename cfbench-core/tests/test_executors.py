@@ -276,6 +276,20 @@ def test_the_death_of_an_idle_worker_costs_nothing(make: MAKE) -> None:
     assert len(events) == 2
 
 
+def test_a_worker_that_dies_before_it_begins_a_task_costs_nothing(make: MAKE) -> None:
+    """It is stopped while idle, so it receives the task and is killed without having looked at it."""
+    executor = make(ProcessExecutor)
+    outcomes, _ = finish(executor, [task("tells_pid")])
+    pid = int(outcomes["tells_pid"].summary["pid"])
+    os.kill(pid, signal.SIGSTOP)
+    executor.submit(task("answer"))
+    started = executor.wait()
+    os.kill(pid, signal.SIGKILL)
+    finished = executor.wait()
+    assert isinstance(started, Started) and isinstance(finished, Finished)
+    assert finished.outcome.status == "ok"
+
+
 def test_what_work_prints_goes_to_the_log_and_not_into_the_answers(make: MAKE, tmp_path: Path) -> None:
     log = tmp_path / "logs" / "output.txt"
     executor = make(ProcessExecutor, log=log)

@@ -274,9 +274,13 @@ class ProcessExecutor:
         )
 
     def _may_be_the_workers_fault(self, worker: WorkerProcess) -> bool:
-        """Whether a task was ended for memory that earlier tasks of its worker may have left in use."""
-        verdict = worker.verdict
-        return verdict is not None and verdict.status == "out_of_memory" and not worker.is_fresh
+        """Whether a task ended for what its worker did before: it was killed while idle, just before it received the
+        task, or earlier tasks may have left the memory in use."""
+        if worker.is_fresh:
+            return False
+        if worker.verdict is None:
+            return worker.begun is None
+        return worker.verdict.status == "out_of_memory"
 
     def _compute_afresh(self, task: Task) -> bool:
         """Gives a task to a new worker, in place of the one that has ended; False if that one is dead as well."""
