@@ -216,11 +216,12 @@ print((peak - before) / (8 * items**2))
 
 def test_a_run_with_a_small_memory_limit_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(Path(__file__).parent / "samples")  # where my_lab is found
     study = {
         "suite": "recsys",
         "data": [{"name": "synthetic", "users": 50, "items": 6000}],
         "recommenders": ["ease"],
-        "explainers": ["random"],
+        "explainers": [{"import": "my_lab:ByIndex"}],
         "protocol": {"users": 2},
         "limits": {"memory_gb": 1.0},
     }
