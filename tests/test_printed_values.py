@@ -10,7 +10,6 @@ import csv
 import os
 import re
 from collections.abc import Iterator, Mapping
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -65,8 +64,10 @@ def text_of(paper: str) -> str:
     pytest.skip("the texts of the papers are not here (set CFBENCH_PAPERS_DIR to a folder of *.txt)")
 
 
-def rows_of(package: str, name: str) -> list[dict[str, str]]:
-    with (resources.files(package) / name).open(encoding="utf-8", newline="") as opened:
+def rows_of(distribution: str, name: str) -> list[dict[str, str]]:
+    """Read from the sources: this session has no cfbench installed."""
+    folder = ROOT / distribution / "src" / distribution.replace("-", "_") / "published"
+    with (folder / name).open(encoding="utf-8", newline="") as opened:
         return list(csv.DictReader(opened))
 
 
@@ -80,18 +81,18 @@ def between(text: str, start: str, end: str) -> str:
 
 
 FILES = {
-    "cfexprec.csv": ("cfbench_recsys.published", "table", "printed", "state"),
-    "beyond_top_1.csv": ("cfbench_recsys.published", "item", "printed", ""),
-    "cf_tabular.csv": ("cfbench_tabular.published", "item", "printed", "authors"),
-    "statement_factuality.csv": ("cfbench_text.published", "table", "value", ""),
+    "cfexprec.csv": ("cfbench-recsys", "table", "printed", "state"),
+    "beyond_top_1.csv": ("cfbench-recsys", "item", "printed", ""),
+    "cf_tabular.csv": ("cfbench-tabular", "item", "printed", "authors"),
+    "statement_factuality.csv": ("cfbench-text", "table", "value", ""),
 }
-"""Package, and the columns of the table or figure, of the number, and of what a row has that is not printed."""
+"""Distribution, and the columns of the table or figure, of the number, and of what a row has that is not printed."""
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_printed_number_has_its_page_and_table(name: str) -> None:
-    package, table, number, instead = FILES[name]
-    rows = rows_of(package, name)
+    distribution, table, number, instead = FILES[name]
+    rows = rows_of(distribution, name)
     assert rows
     for row in rows:
         assert re.fullmatch(r"((table|figure)[ -])?(\d|A1|[IV]+)", row[table]), row
@@ -160,7 +161,7 @@ def cfexprec_printed(text: str) -> Iterator[tuple[Key, tuple[str, str]]]:
 def test_cfexprec() -> None:
     printed = dict(cfexprec_printed(text_of("cfexprec")))
     ours = {}
-    for row in rows_of("cfbench_recsys.published", "cfexprec.csv"):
+    for row in rows_of("cfbench-recsys", "cfexprec.csv"):
         metric = row["metric"].partition("@")[0]
         key = (row["table"], row["dataset"], row["explainer"], row["level"], row["k"], metric)
         absent = {"out of memory": ("-", "OOM"), "not supported": ("-",), "": ()}[row["state"]]
@@ -188,7 +189,7 @@ def test_beyond_top_1() -> None:
             printed[level, cells[1].lower(), metric] = value
     ours = {
         (row["checkpoint"], row["explainer"], row["metric"]): row["printed"]
-        for row in rows_of("cfbench_recsys.published", "beyond_top_1.csv")
+        for row in rows_of("cfbench-recsys", "beyond_top_1.csv")
     }
     assert ours == printed and len(ours) == 72
 
@@ -270,7 +271,7 @@ def reproduced(block: str) -> Iterator[tuple[Key, str]]:
 
 
 def cf_tabular_rows(item: str) -> list[dict[str, str]]:
-    return [row for row in rows_of("cfbench_tabular.published", "cf_tabular.csv") if row["item"] == item]
+    return [row for row in rows_of("cfbench-tabular", "cf_tabular.csv") if row["item"] == item]
 
 
 @pytest.mark.parametrize(("item", "end"), [("table 4", "**Table 5.**"), ("table 5", "**Figure 3.**")])
@@ -382,6 +383,6 @@ def test_statement_factuality() -> None:
     printed = dict(factuality_printed(text_of("statement-factuality")))
     ours = {
         (row["table"], row["domain"], row["metric"], row["generator"]): (row["value"], row["deviation"])
-        for row in rows_of("cfbench_text.published", "statement_factuality.csv")
+        for row in rows_of("cfbench-text", "statement_factuality.csv")
     }
     assert ours == printed and len(ours) == 745
