@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -193,8 +194,8 @@ class EditedGraphs:
     ) -> None:
         self.graph = graph
         self.rows, self.edge_users, self.edge_items, self.delta = rows, edge_users, edge_items, delta
-        self.scale_users = _Scaling(graph.user_degrees, graphs, edge_users, rows, delta)
-        self.scale_items = _Scaling(graph.item_degrees, graphs, edge_items, rows, delta)
+        self.scale_users = _scaling(graph.user_degrees, graphs, edge_users, rows, delta)
+        self.scale_items = _scaling(graph.item_degrees, graphs, edge_items, rows, delta)
 
     def to_items(self, users: Tensor) -> Tensor:
         """One layer: values of the users (users, B) -> values of the items (items, B)."""
@@ -219,8 +220,28 @@ class EditedGraphs:
         return self.scale_items(scaled_columns(edges, inverse_roots(degrees)))
 
 
-class _Scaling:
-    """degree^-1/2 in each version, times values x (nodes, B). Only the nodes that an edit touches differ."""
+_MOST_FACTORS_PER_EDGE = 8
+"""Up to here a factor for every node of every version is faster than finding out which nodes are touched."""
+
+_Scaling = Callable[[Tensor], Tensor]
+"""degree^-1/2 in each version, times values x (nodes, B)."""
+
+
+def _scaling(degrees: Tensor, graphs: int, nodes: Tensor, rows: Tensor, delta: Tensor) -> _Scaling:
+    """Both forms add up the same numbers in the same order, so they have the same bits."""
+    if len(degrees) * graphs <= _MOST_FACTORS_PER_EDGE * len(nodes):
+        return _all_scaled(degrees, graphs, nodes, rows, delta)
+    return _TouchedScaled(degrees, graphs, nodes, rows, delta)
+
+
+def _all_scaled(degrees: Tensor, graphs: int, nodes: Tensor, rows: Tensor, delta: Tensor) -> _Scaling:
+    """With a factor for every node of every version."""
+    edited = degrees[:, None].repeat(1, graphs).index_put_((nodes, rows), delta, accumulate=True)
+    return inverse_roots(edited).mul
+
+
+class _TouchedScaled:
+    """With factors for the nodes that an edit touches, and one for all versions of the others."""
 
     def __init__(self, degrees: Tensor, graphs: int, nodes: Tensor, rows: Tensor, delta: Tensor) -> None:
         touched, places = torch.unique(nodes * graphs + rows, return_inverse=True)
