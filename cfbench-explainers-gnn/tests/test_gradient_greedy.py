@@ -170,6 +170,44 @@ def test_the_reference_displaces_as_many_items_as_the_baseline(
         assert (np.array(counts["reference"]) >= np.array(counts["baseline"])).all()
 
 
+def test_where_few_sets_are_possible_a_list_has_the_best_of_all(
+    recommender: str, graph_world: MakeWorld
+) -> None:
+    """The exhaustive search tries them, too: every set of a user's own edges."""
+    several = 0
+    for seed in range(4):
+        world = graph_world(recommender, 60 + seed, users=7, items=10, density=0.3)
+        targets = world.targets(3, "list", "user-only")
+        targets = targets.take(np.flatnonzero((~targets.padding).sum(axis=1) <= 7))
+        explainers = (
+            GradientGreedy(Config()),
+            ExhaustiveEdges(ExhaustiveConfig(max_size=7, budget=100_000)),
+        )
+        mine, best = (made.counterfactuals(targets, world.context).edits for made in explainers)
+        for row in range(len(targets)):
+            assert world.displaced(targets, mine, row) == world.displaced(targets, best, row)
+            assert mine.counts()[row] == best.counts()[row]
+            several += mine.counts()[row] > 1
+    assert several >= 3
+
+
+@pytest.mark.parametrize("additions", [False, True])
+def test_no_edit_of_a_list_can_be_taken_back(additions: bool, graph_world: MakeWorld) -> None:
+    """As many items stay displaced without it, on the real model, one edit after the other."""
+    edits_seen = 0
+    for seed in range(3):
+        world = graph_world("lightgcn", 70 + seed, users=8, items=14)
+        targets = world.targets(4, "list", "k-hop", additions=additions)
+        edits = GradientGreedy(Config()).counterfactuals(targets, world.context).edits
+        for row in range(len(targets)):
+            one, mine = targets.take(slice(row, row + 1)), edits.take(row, row + 1)
+            whole = world.displaced(one, mine, 0)
+            edits_seen += len(mine.rows)
+            for edge in range(len(mine.rows)):
+                assert world.displaced(one, mine.where(np.arange(len(mine.rows)) != edge), 0) < whole
+    assert edits_seen >= 40
+
+
 @pytest.mark.slow
 def test_of_a_list_it_displaces_nearly_what_the_best_set_within_the_budget_does(
     graph_world: MakeWorld,
@@ -195,7 +233,7 @@ def test_of_a_list_it_displaces_nearly_what_the_best_set_within_the_budget_does(
             ):
                 assert baseline <= reference <= most
     assert displaced["baseline"] < displaced["reference"]
-    assert displaced["reference"] >= 0.85 * displaced["most"]
+    assert displaced["reference"] >= 0.97 * displaced["most"]
 
 
 @given(st.lists(st.lists(st.integers(-2, 1), max_size=6), max_size=5), st.integers(1, 3))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cfbench_core.api import prepare
 from cfbench_core.errors import UserError
 from cfbench_recsys.scope_labels import parse_scope, scope_kind, scope_labels
 
@@ -25,3 +26,18 @@ def test_another_mapping_is_an_error_that_shows_what_would_be_right(entry: dict[
 def test_one_scope_in_two_spellings_is_given_twice() -> None:
     with pytest.raises(UserError, match=r"scope\[1\]: k-hop-3 is given twice"):
         scope_labels(["k-hop", {"k-hop": 3}])
+
+
+STUDY = {"suite": "recsys", "data": "debian-python", "recommenders": ["ease"], "explainers": ["random"]}
+
+
+def test_a_misspelled_scope_gives_the_nearest() -> None:
+    with pytest.raises(UserError, match=r"got 'khop'\. Did you mean 'k-hop'\?$"):
+        prepare({**STUDY, "protocol": {"scope": ["khop"]}})
+
+
+@pytest.mark.parametrize("axis", ["k", "level", "format", "scope", "max_edits", "edits"])
+def test_an_axis_of_the_protocol_without_values_is_refused(axis: str) -> None:
+    """Without values the tables of explicit answers, or all of them, would be missing without a word."""
+    with pytest.raises(UserError, match=f"protocol: {axis}: must have at least one value"):
+        prepare({**STUDY, "protocol": {axis: []}})

@@ -94,6 +94,17 @@ def test_temporal_leaves_out_who_was_not_there_before() -> None:
     assert data.user_ids[split.explainable].tolist() == ["a", "b"]
 
 
+def test_temporal_says_that_nobody_was_there_before() -> None:
+    """The data set may be as large as it likes: its later users are all new."""
+    data = from_pairs("d", list("aabbccdd"), list("xyxyxyxy"), times=np.arange(8.0))
+    with pytest.raises(UserError) as error:
+        split_of(data, "temporal", test=0.25, validation=0.25)
+    assert error.value.lines == (
+        "split temporal: nothing is left for validation: no user of d has interactions in it and before it, of 4 users "
+        "with 8 interactions; another kind of split needs no common moment",
+    )
+
+
 def test_temporal_needs_times() -> None:
     with pytest.raises(UserError, match="split temporal: data has no times"):
         split_of(random_data(times=False), "temporal")

@@ -43,6 +43,15 @@ def test_a_table_without_labels_serves_every_cell_and_is_called_like_its_file(
     assert plain.labels == [] and plain.authors("explainer") == ["theirs"] and plain.lacks({"base": 7}) == ""
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_rows_without_the_name_of_an_explainer_are_no_row_of_a_table(tmp_path: Path, suffix: str) -> None:
+    path = written(tmp_path / f"t{suffix}", explainer=["a", None, "a"])
+    with pytest.raises(UserError) as error:
+        opened(path).authors("explainer")
+    said = "rows without explainer: fill the column in, or leave it out for the name of the file"
+    assert error.value.lines == (f"{path}: {said}",)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [

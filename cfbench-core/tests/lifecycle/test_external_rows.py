@@ -66,6 +66,33 @@ def test_units_are_derived_from_the_columns_that_define_them(tmp_path: Path, suf
     assert "note" not in summary
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("user", ["a", "a"], "unit 'b/y' has the user 'b', but its column user has 'a'"),
+        ("item", ["y", "y"], "unit 'a/x' has the item 'x', but its column item has 'y'"),
+    ],
+)
+def test_a_unit_that_its_own_columns_contradict_is_refused(
+    tmp_path: Path, suffix: str, column: str, values: list[str], said: str
+) -> None:
+    table = pd.DataFrame({"unit": ["a/x", "b/y"], "user": ["a", "b"], "item": ["x", "y"], column: values})
+    with pytest.raises(UserError) as error:
+        selected(tmp_path, table, suffix)
+    assert error.value.lines == (f"{tmp_path / f'theirs{suffix}'}: {said}",)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_columns_that_say_nothing_about_a_unit_contradict_nothing(tmp_path: Path, suffix: str) -> None:
+    """An empty cell, a unit that is not explained here, and a column that does not define units."""
+    table = pd.DataFrame(
+        {"unit": ["a/x", "b/y", "c/z"], "user": [None, "b", "q"], "item": [None] * 3, "rank": [9, 9, 9]}
+    )
+    rows, _ = selected(tmp_path, table, suffix)
+    assert rows["unit"].tolist() == ["a/x", "b/y"]
+
+
 @pytest.mark.parametrize(
     ("table", "said"),
     [

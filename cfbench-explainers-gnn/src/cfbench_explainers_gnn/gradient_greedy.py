@@ -14,8 +14,9 @@ counts the edits that did not lower the sum.
 With several items, at list level, a budget that does not suffice for all of them would be spent on the hardest. So
 descents towards all items, then towards fewer and fewer of the easiest, are made in place of this search
 (``staged_descent.py``), or after it where ``width`` is above 1. Where items are left at the end, the edits are also tried in
-the order of the first gradient, as ``one-gradient`` does: this reference displaces at least as many items. The answer is
-the set met on the way that displaces the most items, then the smallest; none: no answer.
+the order of the first gradient, as ``one-gradient`` does: this reference displaces at least as many items. At list level
+the best answer is then improved by single changes of it on the real model (``single_changes.py``). The answer is the set
+met on the way that displaces the most items, then the smallest; none: no answer.
 
 Not published elsewhere. A reference for every method that follows gradients: it follows the exact one at a real graph,
 never at a mixture of graphs. It is not the smallest: a gradient is what an infinitely small part of an edit does, and a
@@ -23,7 +24,7 @@ whole one does less, most of all an addition (the first part of a new edge count
 ``width`` > 1 the steepest ``width`` edits of each step are tried on the real model, and the one is made that leaves
 least; advisable where the protocol lets edges be added (see ``possible_edits.py`` for which).
 Cost: in each step one evaluation with its gradient, one without, and ``width`` more where that is above 1; at list level
-some ten to thirty such steps for each of up to five descents.
+some ten to thirty such steps for each of up to five descents, and up to a few hundred evaluations of single changes.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import UNITS_AT_ONCE, Block, SearchConfig, in_blocks
 from cfbench_explainers_gnn.descent import try_prefixes
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
+from cfbench_explainers_gnn.single_changes import SingleChanges
 from cfbench_explainers_gnn.staged_descent import SLACK, displace_in_stages
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.ranking import GRID
@@ -56,7 +58,7 @@ SPEC = ComponentSpec(
         "edit": {"remove", "add"},
     },
     needs={"recommender": {"access": {"gradients"}}},
-    version="2",
+    version="3",
     role="reference",
 )
 
@@ -93,6 +95,8 @@ class GradientGreedy:
             best.queries[part.units] += 1
         left = (best.displaced < best.wanted)[block.possible.rows] & (first_gradient < 0)
         try_prefixes(best, np.where(left, -first_gradient, -np.inf))
+        for unit in np.flatnonzero(several & ~best.finished()).tolist():
+            SingleChanges(best, unit).improve()
         answer = best.answer()
         return Answer(answer.edits, {**answer.details, "taken_back": taken_back})
 

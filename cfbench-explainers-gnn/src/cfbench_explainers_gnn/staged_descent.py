@@ -1,8 +1,9 @@
 """Displacing as much of a list as a budget of edits allows: descents towards all items, then towards the easiest ones.
 
 A sum of margins is lowered most by edits against the item that is hardest to displace, on which the budget may be spent in
-vain. So the items are ordered by the number of edits that each of them alone takes by the first gradient, fewest first, and
-descents towards the first m of them are made for m = all, fewer, ... (in about five stages), until as many items are
+vain. So the items are ordered by the number of edits that each of them alone takes by the first gradient, fewest first,
+those for which the budget does not suffice last, and descents towards the first m of them are made for m = all, fewer, ...
+(in about five stages), until as many items are
 displaced as the next descent is for. A descent makes edits with the steepest gradient of
 
     sum over the m items of max(0, margin(i)) / (margin(i) at the untouched graph),    at the graph as edited so far,
@@ -37,8 +38,7 @@ def displace_in_stages(best: BestAnswers, unit: int, patience: int) -> None:
     wanted = int(best.wanted[unit])
     margins, slopes = _of_each_item(part)
     best.queries[unit] += 1 + wanted
-    needed = [_promised(slope, margin, part)[1] for slope, margin in zip(slopes, margins, strict=True)]
-    easiest = np.argsort(needed, kind="stable")
+    easiest = np.argsort(_difficulties(slopes, margins, part), kind="stable")
     for count in range(wanted, 0, -max(1, wanted // STAGES)):
         if best.displaced[unit] >= count:
             break
@@ -68,6 +68,24 @@ def _descend(best: BestAnswers, part: Block, weights: FloatArray, patience: int)
         best.test(part, made, 0)
         if not best.inside[unit][: len(weights)][weights > 0].any():
             return
+
+
+def _difficulties(slopes: FloatArray, margins: FloatArray, part: Block) -> FloatArray:
+    """(T,) how many edits the displacement of each item alone takes by the first gradient, (T, E) slopes.
+
+    Where the budget does not suffice it is more than that: as many times more as the margin is more than what the steepest
+    edits within the budget lower it by; infinite where no edit lowers it.
+    """
+    room = min(part.targets.budget, slopes.shape[1])
+    difficulties = np.full(len(margins), np.inf)
+    for item, (slope, margin) in enumerate(zip(slopes, margins, strict=True)):
+        order, needed = _promised(slope, margin, part)
+        lowered = float(-slope[order[:room]].sum())
+        if needed <= min(room, len(order)):
+            difficulties[item] = needed
+        elif lowered > 0:
+            difficulties[item] = max(room * margin / lowered, room + 1)
+    return difficulties
 
 
 def _of_each_item(part: Block) -> tuple[FloatArray, FloatArray]:

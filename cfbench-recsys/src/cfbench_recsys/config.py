@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from cfbench_core.config import ConfiguredComponent, Distinct, Help, InputFile, OfKind, Range
+from cfbench_core.errors import UserError
 from cfbench_core.suites import Experiment
 from cfbench_recsys.scope_labels import scope_labels
 from cfbench_recsys.splits import SplitConfig
@@ -92,6 +93,9 @@ class Protocol:
     postprocess: Postprocess = field(default_factory=Postprocess)
 
     def __post_init__(self) -> None:
+        for axis in ("k", "level", "format", "scope", "max_edits", "edits"):
+            if not getattr(self, axis):
+                raise UserError(f"{axis}: must have at least one value")
         scope_labels(self.scope)
 
     @property

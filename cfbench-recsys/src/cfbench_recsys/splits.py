@@ -120,6 +120,12 @@ def make_split(interactions: Interactions, config: SplitConfig, generator: np.ra
     ):
         if not size:
             users, items = interactions.matrix.shape
+            if config.kind == "temporal" and split.train.nnz:
+                raise UserError(
+                    f"split temporal: nothing is left for {part}: no user of {interactions.name} has interactions in it "
+                    f"and before it, of {users:,} users with {interactions.matrix.nnz:,} interactions; another kind of "
+                    "split needs no common moment"
+                )
             raise UserError(
                 f"split {config.kind}: nothing is left for {part}: {interactions.name} is too small "
                 f"({users:,} users, {items:,} items, {interactions.matrix.nnz:,} interactions)"

@@ -125,7 +125,11 @@ def implicit_als(path: Path, **changes: object) -> Path:
         ({"alpha": -1.0}, "as als: confidence: must be a number >= 1, got '-1.0'"),
         ({"alpha": np.nan}, "as als: confidence: must be a number >= 1, got"),
         ({"regularization": -0.5}, "as als: regularization: must be a number > 0, got '-0.5'"),
-        ({"regularization": "much"}, "is missing or no number"),
+        ({"regularization": "much"}, "the option 'regularization' must be a number, is 'much'"),
+        ({"alpha": True}, "the option 'alpha' must be a number, is True"),
+        ({"alpha": np.ones(1)}, "it has further arrays, alpha"),
+        ({"item_factors": np.zeros((4, 0))}, "item_factors is empty, it has the shape (4, 0)"),
+        ({"item_biases": np.zeros(4)}, "it has further arrays, item_biases, and its scores"),
     ],
 )
 def test_arrays_and_options_that_no_recommender_takes_are_one_clear_line(
@@ -133,6 +137,44 @@ def test_arrays_and_options_that_no_recommender_takes_are_one_clear_line(
 ) -> None:
     line = refusal(implicit_als(tmp_path / "als.npz", **changes))
     assert said in line and "allow_pickle" not in line
+
+
+def recbole_lightgcn(path: Path, layers: object, **further: torch.Tensor) -> Path:
+    state = {"user_embedding.weight": torch.ones(4, 2), "item_embedding.weight": torch.ones(5, 2), **further}
+    about = {"library": "recbole", "model": "LightGCN", "options": {"n_layers": layers}}
+    torch.save(
+        {**about, "state_dict": state, "users": DATA.user_ids.tolist(), "items": DATA.item_ids.tolist()}, path
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("layers", "said"),
+    [
+        (2.7, "the option 'n_layers' must be a whole number, is 2.7"),
+        (True, "the option 'n_layers' must be a number, is True"),
+        ("two", "the option 'n_layers' must be a number, is 'two'"),
+        (None, "the option 'n_layers' must be a number, is None"),
+    ],
+)
+def test_a_number_of_layers_that_is_none_is_not_rounded(tmp_path: Path, layers: object, said: str) -> None:
+    assert refusal(recbole_lightgcn(tmp_path / "m.pt", layers)).endswith(said)
+    assert convert(recbole_lightgcn(tmp_path / "m.pt", 2), DATA, tmp_path / "w.safetensors").options == {
+        "layers": 2
+    }
+
+
+def test_a_model_with_further_layers_is_not_read_as_the_one_without_them(tmp_path: Path) -> None:
+    """With an autoencoder of two hidden layers as wide as there are items, all shapes fit the first and third layer."""
+    said = refusal(recbole_lightgcn(tmp_path / "m.pt", 2, **{"gcn.weight": torch.eye(2)}))
+    assert "is not RecBole's LightGCN: it has further arrays, gcn.weight" in said
+    wide = {f"{side}.{n}.weight": torch.eye(4) for side in ("encoder", "decoder") for n in (0, 2, 4)}
+    biases = {name.replace("weight", "bias"): torch.zeros(4) for name in wide}
+    torch.save(
+        {**wide, **biases, "encoder.2.weight": torch.ones(8, 4), "encoder.2.bias": torch.zeros(8)},
+        tmp_path / "v.pt",
+    )
+    assert "encoder.4.weight" in refusal(tmp_path / "v.pt")
 
 
 @pytest.mark.parametrize("intact", [10, 100, 300, 400])

@@ -319,7 +319,13 @@ class _Decoder:
             return WRONG
         del self.errors[before:]
         bounds = f" {notes[Range]}" if Range in notes else ""
-        return self.wrong(node, path, f"must be {type_name(hint)}{bounds}, got {shown(node)}")
+        words = [
+            str(word) for member in members if get_origin(member) is Literal for word in get_args(member)
+        ]
+        nearest = did_you_mean(str(plain(node)), words) if isinstance(node, yaml.ScalarNode) else ""
+        return self.wrong(
+            node, path, f"must be {type_name(hint)}{bounds}, got {shown(node)}{nearest and '.'}{nearest}"
+        )
 
     def sequence(self, node: yaml.Node, member: Any, notes: Mapping[type, Any], path: str) -> Any:
         """A list; a single value counts as a list of one."""

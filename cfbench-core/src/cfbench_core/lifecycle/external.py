@@ -60,11 +60,20 @@ class ExternalTable:
         return file_digest(self.path)
 
     def authors(self, column: str) -> list[str]:
-        """The distinct values of a column ("explainer"), in order of appearance; without it, the file's name."""
+        """The distinct values of a column ("explainer"), in order of appearance; without it, the file's name.
+
+        Raises:
+            UserError: if rows have no value there: a row of a table must have a name.
+        """
         if column not in self.labels:
             return [self.path.name.partition(".")[0]]
         place = self.labels.index(column)
-        return list(dict.fromkeys(combination[place] for combination in self._combinations))
+        names = list(dict.fromkeys(combination[place] for combination in self._combinations))
+        if "" in names:
+            raise UserError(
+                f"{self.path}: rows without {column}: fill the column in, or leave it out for the name of the file"
+            )
+        return names
 
     def lacks(self, cell: Mapping[str, str | int]) -> str:
         """Why there is nothing in the table for a cell with these labels; empty when there is something.
@@ -91,7 +100,7 @@ class ExternalTable:
                 for row in rows:
                     for column in checked:
                         self._check(column, row[column], f"{self.path}:{rows.line_num}")
-                    found[tuple(str(row[label]) for label in labels)] = None
+                    found[tuple(row[label] or "" for label in labels)] = None
                 return labels, found
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise UserError(f"{self.path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
@@ -110,7 +119,11 @@ class ExternalTable:
                 table = file.read(labels).group_by(labels, use_threads=False).aggregate([])
         except (pa.ArrowException, OSError) as error:
             raise UserError(f"{self.path}: not a Parquet file ({str(error).splitlines()[0]})") from None
-        return labels, dict.fromkeys(tuple(str(row[label]) for label in labels) for row in table.to_pylist())
+        texts = (
+            tuple("" if row[label] is None else str(row[label]) for label in labels)
+            for row in table.to_pylist()
+        )
+        return labels, dict.fromkeys(texts)
 
     def _check_distinct(self, column: str, values: pa.ChunkedArray) -> None:
         """Checks each distinct value once; of a column of numbers only infinity can be wrong."""

@@ -1,7 +1,8 @@
 """The rows of external explanations that belong to a cell, checked against its units before any chunk is computed.
 
 One rule for all suites: units that the cell does not explain are excluded and reported; if none is left, that is an error.
-A table without a column ``unit`` names its units by the columns that define them (user and item, row, ...).
+A table without a column ``unit`` names its units by the columns that define them (user and item, row, ...). Where it has
+both, they must agree: which of them is wrong cannot be known.
 """
 
 from __future__ import annotations
@@ -75,10 +76,12 @@ def with_units(table: pd.DataFrame, units: pd.DataFrame, key: Sequence[str], pat
     """The table with a column ``unit`` as text; derived from the columns ``key`` where it has none.
 
     Raises:
-        UserError: when it has neither, or the key names several units.
+        UserError: when it has neither, or both and they disagree about a unit, or the key names several units.
     """
     if "unit" in table:
-        return table.assign(unit=table["unit"].astype(str))
+        table = table.assign(unit=table["unit"].astype(str))
+        _check_agreement(table, units, key, path)
+        return table
     missing = [name for name in key if name not in table]
     if missing or not key:
         raise UserError(
@@ -93,6 +96,34 @@ def with_units(table: pd.DataFrame, units: pd.DataFrame, key: Sequence[str], pat
     return table.assign(
         unit=[units["unit"].iloc[p] if p >= 0 else d for p, d in zip(place, described, strict=True)]
     )
+
+
+def _check_agreement(table: pd.DataFrame, units: pd.DataFrame, key: Sequence[str], path: Path) -> None:
+    """That the columns ``key`` of a table, where they are filled in, are those of the units that it names.
+
+    Raises:
+        UserError: when they are not; it names the unit.
+    """
+    place = pd.Index(units["unit"].astype(str)).get_indexer(pd.Index(table["unit"]))
+    for name in key:
+        if name not in table:
+            continue
+        given, expected = _as_text(table[name]), units[name].astype(str).to_numpy()[place]
+        wrong = (place >= 0) & (given != "").to_numpy() & (given.to_numpy() != expected)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise UserError(
+                f"{path}: unit {table['unit'].iloc[row]!r} has the {name} {expected[row]!r}, but its column {name} has "
+                f"{given.iloc[row]!r}"
+            )
+
+
+def _as_text(column: pd.Series) -> pd.Series:
+    """A column as text, "" where nothing is given; numbers that are whole without a decimal point."""
+    given = column.notna()
+    if column.dtype.kind == "f" and (column[given] % 1 == 0).all():
+        column = column.astype("Int64")
+    return column.astype(str).where(given, "")
 
 
 def unknown_units(unknown: Sequence[str], number: int, units: pd.DataFrame, path: Path) -> str:

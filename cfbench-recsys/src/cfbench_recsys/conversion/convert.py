@@ -76,8 +76,8 @@ def convert(
     state = {name: np.ascontiguousarray(array) for name, array in form.state(arrays).items()}
     try:
         options = form.options(arrays, model.options)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise UserError(f"{source}: {form.title}: the option {error} is missing or no number") from None
+    except UserError as error:
+        raise UserError(f"{source}: {form.title}: {error}") from None
     _check(source, form, options, state, data)
     check(state)
     write_atomically(out, save(state))
@@ -127,6 +127,8 @@ class _Orders:
                 raise UserError(
                     f"{self.source}: {name} must have {len(axes)} axes, has the shape {array.shape}"
                 )
+            if not array.size:
+                raise UserError(f"{self.source}: {name} is empty, it has the shape {array.shape}")
             if axes[0] == "users+items":
                 users = len(self.given["users"] or self.wanted["users"])
                 found[f"{name}.users"] = self._ordered(array[:users], ("users", *axes[1:]), name)

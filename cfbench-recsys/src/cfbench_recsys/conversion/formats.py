@@ -15,6 +15,7 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every call
 
 from cfbench_core.errors import UserError
+from cfbench_core.plain_text import one_line
 from cfbench_recsys.conversion.trained_models import TrainedModel
 from cfbench_recsys.recommenders.training import State
 
@@ -29,7 +30,8 @@ class Format:
     Attributes:
         title: for people.
         recommender: the one of cfbench that computes the same scores.
-        axes: of the arrays in the source, by name; a file with exactly these arrays is of this format.
+        axes: of the arrays in the source, by name; a file with these arrays is of this format if it has no others, which
+            the scores of its model would depend on as well.
         state: makes the state of the recommender from the arrays, in the dataset's order, and the options of the file.
         options: of the recommender, from the arrays and the options of the file.
         kind: what the file must say that it is; empty for files that say nothing.
@@ -45,15 +47,15 @@ class Format:
     padding: bool = False
 
     def matches(self, model: TrainedModel) -> bool:
-        """Whether a file holds a model of this kind."""
-        return model.kind == self.kind and set(self.axes) <= set(model.arrays)
+        """Whether a file holds a model of this kind, be it with more arrays."""
+        return model.kind.casefold() == self.kind.casefold() and set(self.axes) <= set(model.arrays)
 
 
 def format_of(model: TrainedModel, recommender: str | None, source: str) -> Format:
     """The format of a file; ``recommender`` chooses where several have the same arrays.
 
     Raises:
-        UserError: if there is none, or several.
+        UserError: if there is none, or several, or the file has further arrays: it is another model then.
     """
     found = [form for form in FORMATS if form.matches(model)]
     chosen = [form for form in found if recommender in (None, form.recommender)]
@@ -67,7 +69,33 @@ def format_of(model: TrainedModel, recommender: str | None, source: str) -> Form
     if len(chosen) > 1:
         names = " or ".join(form.recommender for form in chosen)
         raise UserError(f"{source}: may be several models; name the recommender: {names}")
+    further = [name for name in model.arrays if name not in chosen[0].axes]
+    if further:
+        raise UserError(
+            f"{source}: is not {chosen[0].title}: it has further arrays, {one_line(', '.join(further))}, and its scores "
+            "would be those of another model without them"
+        )
     return chosen[0]
+
+
+def _number(options: Options, name: str) -> float:
+    """An option of a file that must be a number.
+
+    Raises:
+        UserError: if it is none, or missing; without the name of the file.
+    """
+    value = options.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        what = "is missing" if name not in options else f"must be a number, is {value!r}"
+        raise UserError(f"the option '{name}' {what}")
+    return float(value)
+
+
+def _whole_number(options: Options, name: str) -> int:
+    value = _number(options, name)
+    if not value.is_integer():
+        raise UserError(f"the option '{name}' must be a whole number, is {value:g}")
+    return int(value)
 
 
 def _two_towers(profile: str, item: str, item_bias: str, item_axes: str) -> Callable[[Arrays], State]:
@@ -185,7 +213,7 @@ FORMATS = (
         "lightgcn",
         {"user_embedding.weight": ("users", "d"), "item_embedding.weight": ("items", "d")},
         _embeddings("user_embedding.weight", "item_embedding.weight"),
-        lambda arrays, options: {"layers": int(options["n_layers"])},
+        lambda arrays, options: {"layers": _whole_number(options, "n_layers")},
         kind="recbole LightGCN",
         padding=True,
     ),
@@ -219,8 +247,8 @@ FORMATS = (
         {"user_factors": ("other users", "d"), "item_factors": ("items", "d")},
         lambda arrays: {"item.factors": arrays["item_factors"]},
         lambda arrays, options: {
-            "confidence": float(options["alpha"]),
-            "regularization": float(options["regularization"]),
+            "confidence": _number(options, "alpha"),
+            "regularization": _number(options, "regularization"),
         },
     ),
     Format(
@@ -229,8 +257,8 @@ FORMATS = (
         {"item_embeddings": ("items", "d")},
         lambda arrays: {"item.factors": arrays["item_embeddings"]},
         lambda arrays, options: {
-            "confidence": 1.0 + float(options["weight"]),
-            "regularization": float(options["regularization"]),
+            "confidence": 1.0 + _number(options, "weight"),
+            "regularization": _number(options, "regularization"),
         },
         kind="lenskit ImplicitMF",
     ),
