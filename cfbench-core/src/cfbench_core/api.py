@@ -351,11 +351,14 @@ def _write_reports(run: Run, prepared: Prepared) -> None:
     from cfbench_core.reports.saved import save
     from cfbench_core.reports.tables import tables
     from cfbench_core.run_directory import write_summary
+    from cfbench_core.threads import limited_threads
 
-    write_summary(run)
-    words = prepared.suite.verbalize(run)
-    save(run, tables(run), words)
-    write_html(run, verbalization=words, registry=prepared.registry)
+    # The matrices are small: further threads would take processor time in waiting, and may change the last bits.
+    with limited_threads(1):
+        write_summary(run)
+        words = prepared.suite.verbalize(run)
+        save(run, tables(run), words)
+        write_html(run, verbalization=words, registry=prepared.registry)
 
 
 def analyse(
