@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import toy_analyses
 from rich.console import Console
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import cfbench_core
 from cfbench_core import analyses
@@ -61,6 +62,19 @@ def test_an_answer_is_a_frame_of_unrounded_numbers(run: Run, asking: Registry) -
     sums = [sum(int(digit) for digit in str(2 * n)) for n in range(12)]
     assert table["explainer"].tolist() == ["digits", "again"]
     assert table["mean"].tolist() == pytest.approx([sum(sums) / 12] * 2, rel=1e-12)
+
+
+def test_the_report_of_a_run_is_made_on_one_thread(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    asking = with_analyses(registry, toy_analyses.THREADS)
+    with threadpool_limits(limits=2):
+        if max((library["num_threads"] for library in threadpool_info()), default=1) < 2:
+            pytest.skip("no library computes on two threads here")
+        run = cfbench_core.run(STUDY, out=tmp_path / "run", registry=asking)
+        assert cfbench_core.analyse("threads", run, registry=asking)["threads"].max() == 2
+    assert "Threads: [1]." in section((run.directory / "report.html").read_text(encoding="utf-8"))
 
 
 def test_runs_are_given_by_their_directories_too_and_are_analysed_together(

@@ -151,6 +151,8 @@ def test_cuda_without_a_gpu_is_one_line_that_names_what_needs_it(monkeypatch: py
     machine(monkeypatch, (), built=False)
     with pytest.raises(UserError, match=r"torch 2\.9\.0\+cu128 is not built for CUDA; needed for m4; use"):
         check_device(None, fitted[4:])
+    with pytest.raises(UserError, match="needed for reads it; use"):  # its model is cached
+        check_device(None, explained)
 
 
 def test_what_the_machine_has_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:

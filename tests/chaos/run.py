@@ -1,7 +1,7 @@
 """Tries to make cfbench lose results, show wrong numbers, crash, or leave something behind; prints a table.
 
-Each part is a module of this folder: it kills processes, damages files, writes bad configurations and data,
-installs hostile plugins, names things badly, or starves the system. It yields trials; a trial with a problem
+Each part is a module of this folder: it kills processes and machines of a cluster, damages files, writes bad configurations
+and data, installs hostile plugins, names things badly, or starves the system. It yields trials; a trial with a problem
 is printed at once and makes the exit code 1.
 
     python tests/chaos/run.py                            every part, its minimum of trials, at most 15 minutes
@@ -35,6 +35,7 @@ PARTS = {
     "hostile_names": 10,
     "hostile_plugins": 14,
     "kills": 14,
+    "lost_machines": 8,
 }
 """The parts, with shares of the time by what their minima cost; what a part does not need is left to the following ones."""
 

@@ -19,7 +19,7 @@ from cfbench_core.config.code_references import add_module_folder, names_code
 from cfbench_core.config.component import with_defaults
 from cfbench_core.cores import usable_cores
 from cfbench_core.data_files import DataAccess
-from cfbench_core.devices.availability import check_device
+from cfbench_core.devices.availability import check_device, device_problem
 from cfbench_core.devices.choice import resolved_device
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome, Total
@@ -71,11 +71,8 @@ def prepare(
     explanations: Path | None = None,
     registry: Registry | None = None,
     allow_env: Sequence[str] = (),
-    needs_devices: bool = True,
 ) -> Prepared:
     """Reads a configuration and plans it. Trains nothing, and imports neither torch nor pandas.
-
-    Only where CUDA is requested and no GPU is listed, torch is imported: it decides whether the plan can be computed here.
 
     Args:
         configuration: a file, a mapping, or None for the default of ``suite`` (or of the first suite installed; with
@@ -86,7 +83,6 @@ def prepare(
         access: where data sets are looked for, and whether they may be downloaded.
         explanations: a table of external explanations to score; no explainer runs.
         allow_env: environment variables that the configuration may name as keys, in addition to ``*_API_KEY``.
-        needs_devices: refuse a plan on CUDA that cannot be computed here; not for a reader of results.
 
     Raises:
         UserError: with a line for everything that is wrong.
@@ -108,8 +104,6 @@ def prepare(
     plan = Plan(config.suite, tuple(cells), layout)
     with document.named_in_errors():
         _check_kinds(config.executor.options, plan)
-        if needs_devices:
-            check_device(config.executor.options, plan.stages())
     if explanations is None:  # external explanations take the place of components of the configuration
         check_all_contribute(config, plan, document)
     return Prepared(the_suite, config, plan, resolved_document(config), folders, registry, explanations)
@@ -214,7 +208,12 @@ def execute(
     fresh: bool = False,
     observer: Observer | None = None,
 ) -> Run:
-    """Runs what :func:`prepare` made."""
+    """Runs what :func:`prepare` made.
+
+    Raises:
+        UserError: before anything is computed, if this machine lacks the device of a task that is not cached; and where
+            the disk, the cache or the run directory cannot be used.
+    """
     from cfbench_core.environment import capture
     from cfbench_core.files import check_path, disk_trouble
     from cfbench_core.run_directory import Run
@@ -228,6 +227,7 @@ def execute(
     directory = Path(out) if out is not None else new_run_directory(Path("runs"))
     for folder in (directory, default_root()):
         check_path(folder)
+    _check_devices(prepared, fresh)
     with disk_trouble(directory):
         recorder = RunWriter(directory, prepared.plan, prepared.document, prepared.explanations, fresh)
         try:
@@ -256,6 +256,16 @@ def execute(
         finally:
             recorder.close()
     return run
+
+
+def _check_devices(prepared: Prepared, fresh: bool) -> None:
+    """What is cached needs no device, unless everything is computed again."""
+    from cfbench_core.runner import uncomputed
+
+    options, stages = prepared.config.executor.options, prepared.plan.stages()
+    if device_problem(options, stages):
+        store = store_of(prepared)
+        check_device(options, stages if fresh else uncomputed(stages, store, prepared.config.chunk))
 
 
 def _compute(
@@ -341,11 +351,14 @@ def _write_reports(run: Run, prepared: Prepared) -> None:
     from cfbench_core.reports.saved import save
     from cfbench_core.reports.tables import tables
     from cfbench_core.run_directory import write_summary
+    from cfbench_core.threads import limited_threads
 
-    write_summary(run)
-    words = prepared.suite.verbalize(run)
-    save(run, tables(run), words)
-    write_html(run, verbalization=words, registry=prepared.registry)
+    # The matrices are small: further threads would take processor time in waiting, and may change the last bits.
+    with limited_threads(1):
+        write_summary(run)
+        words = prepared.suite.verbalize(run)
+        save(run, tables(run), words)
+        write_html(run, verbalization=words, registry=prepared.registry)
 
 
 def analyse(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -71,6 +71,26 @@ def run_plan(
     KeyboardInterrupt leaves at once; what was finished stays in the store. The caller closes the executor.
     """
     return _Schedule(plan, store, executor, chunk, fresh, observer).run()
+
+
+def uncomputed(stages: Sequence[Stage], store: Store, chunk: int) -> list[Stage]:
+    """The stages that a run would compute, wholly or in part: of which a task is not in the store.
+
+    Args:
+        stages: each after those it reads.
+        chunk: groups of units in a task.
+    """
+    expansion = Expansion(stages, chunk)
+    complete = set()
+    while opened := expansion.next_stages():
+        for stage, tasks in opened:
+            manifests = [store.manifest(task.kind, task.key) for task in tasks]
+            found = [one for one in manifests if one is not None and not is_incomplete(one)]
+            if len(found) == len(tasks):
+                complete.add(stage.key)
+                for task, manifest in zip(tasks, found, strict=True):
+                    expansion.settled(task, _cached(manifest))
+    return [stage for stage in stages if stage.key not in complete]
 
 
 def computed_by(results: Results) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from threadpoolctl import threadpool_info
+
 from cfbench_core.analyses import Figure
 from cfbench_core.config import Help, Range
 from cfbench_core.reports.charts import Series, line_chart
@@ -100,6 +102,24 @@ class Imported(Means):
         super().__init__(MeansConfig())
 
 
+class Threads(Never):
+    """On how many threads it computes."""
+
+    def incompatibility(self, runs: Sequence[Run]) -> str:
+        return ""
+
+    def table(self, runs: Sequence[Run]) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame({"threads": sorted({library["num_threads"] for library in threadpool_info()})})
+
+    def figures(self, table: pd.DataFrame) -> Sequence[Figure]:
+        return []
+
+    def words(self, table: pd.DataFrame) -> str:
+        return f"Threads: {table['threads'].tolist()}."
+
+
 SPECS = [
     ComponentSpec(
         id="toy/analysis/means",
@@ -115,4 +135,7 @@ ADVICE = ComponentSpec(
     summary="What should be taken?",
     target="toy_analyses:Advice",
     config="toy_analyses:MeansConfig",
+)
+THREADS = ComponentSpec(
+    id="toy/analysis/threads", summary="On how many threads?", target="toy_analyses:Threads"
 )

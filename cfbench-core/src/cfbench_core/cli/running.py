@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfbench_core.api import execute
-from cfbench_core.cli.commands.plan import show_plan
+from cfbench_core.cli.commands.plan import show_device_note, show_plan
 from cfbench_core.cli.exit_codes import NOTHING_TO_RUN, OK
 from cfbench_core.cli.options import StudyOptions
 from cfbench_core.cli.prepare import prepared
@@ -55,5 +55,6 @@ def execute_shown(planned: Prepared, study: StudyOptions) -> Run:
 
 def show_dry_run(planned: Prepared) -> int:
     """Shows the plan alone."""
+    show_device_note(planned)
     show_plan(planned.plan)
     return OK if planned.plan.to_run else NOTHING_TO_RUN

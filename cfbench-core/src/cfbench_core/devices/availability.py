@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from cfbench_core.devices.choice import CPU
@@ -16,29 +16,34 @@ NAMED = 3
 """So many stages are named in a message."""
 
 
-def check_device(executor_options: Any, stages: Iterable[Stage]) -> None:
-    """Checks that this machine has the device of each stage, if the executor computes on this machine.
-
-    An executor on other machines (``on_this_machine`` of its options is false) finds out which of them lack a GPU.
+def check_device(executor_options: Any, stages: Sequence[Stage]) -> None:
+    """Checks that the stages can be computed, see :func:`device_problem`.
 
     Raises:
         UserError: if a stage computes on CUDA, and this machine cannot.
     """
+    problem = device_problem(executor_options, stages)
+    if problem:
+        raise UserError(f"{problem}; use 'auto' or 'cpu'")
+
+
+def device_problem(executor_options: Any, stages: Sequence[Stage]) -> str:
+    """Why this machine cannot compute stages on CUDA, and which; empty if it can, or if none is to be computed here.
+
+    An executor on other machines (``on_this_machine`` of its options is false) finds out which of them lack a GPU.
+    Named are the stages that compute on CUDA on their own account, not those that follow one of these.
+    """
     if not getattr(executor_options, "on_this_machine", True):
-        return
-    labels = list(dict.fromkeys(stage.label for stage in stages if _chooses_cuda(stage)))
-    obstacle = cuda_obstacle() if labels else ""
-    if obstacle:
-        more = f" and {len(labels) - NAMED} more" if len(labels) > NAMED else ""
-        raise UserError(
-            f"device: cuda is not available here: {obstacle}; needed for {', '.join(labels[:NAMED])}{more}; "
-            "use 'auto' or 'cpu'"
-        )
-
-
-def _chooses_cuda(stage: Stage) -> bool:
-    """Whether a stage computes on CUDA, and not because of what it reads."""
-    return stage.device != CPU and all(needed.device == CPU for needed in stage.inputs.values())
+        return ""
+    on_cuda = [stage for stage in stages if stage.device != CPU]
+    obstacle = cuda_obstacle() if on_cuda else ""
+    if not obstacle:
+        return ""
+    keys = {stage.key for stage in on_cuda}
+    own = [stage for stage in on_cuda if not any(needed.key in keys for needed in stage.inputs.values())]
+    labels = list(dict.fromkeys(stage.label for stage in own))
+    more = f" and {len(labels) - NAMED} more" if len(labels) > NAMED else ""
+    return f"device: cuda is not available here: {obstacle}; needed for {', '.join(labels[:NAMED])}{more}"
 
 
 def cuda_obstacle() -> str:

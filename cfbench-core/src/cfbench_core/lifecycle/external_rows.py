@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from cfbench_core.errors import UserError
-from cfbench_core.lifecycle.tables import EXPLANATIONS_FILE, read_units
+from cfbench_core.lifecycle.tables import CODEC, EXPLANATIONS_FILE, read_units
 from cfbench_core.stages import UNITS, TaskContext
 
 
@@ -29,7 +29,7 @@ def select_rows(context: TaskContext) -> dict[str, Any]:
     table = with_units(table, units, context.parameters["unit_key"], path)
     known = table["unit"].isin(units["unit"])
     note = unknown_units(table["unit"][~known].unique().tolist(), table["unit"].nunique(), units, path)
-    table[known].to_parquet(context.output / EXPLANATIONS_FILE, index=False, compression="zstd")
+    table[known].to_parquet(context.output / EXPLANATIONS_FILE, index=False, compression=CODEC)
     return {"units": int(table["unit"][known].nunique()), **({"note": note} if note else {})}
 
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from cfbench_core.api import Configuration, open_executor, prepare, store_of
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
+from cfbench_core.devices.availability import check_device
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.executors import Executor
 from cfbench_core.files import disk_trouble, write_atomically
@@ -93,6 +94,7 @@ def open_search(
     """
     access = access or DataAccess()
     prepared = prepare(configuration, access=access, registry=registry, **options)
+    check_device(prepared.config.executor.options, prepared.plan.stages())
     field, place, reference = _find(prepared.config, component)
     if not hasattr(prepared.suite, "tunable"):
         raise UserError(f"the suite {prepared.config.suite!r} does not say how its components are judged")

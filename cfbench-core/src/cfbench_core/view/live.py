@@ -255,6 +255,5 @@ def _planned(directory: Path, changed: int) -> dict[str, Cell]:
     from cfbench_core.api import prepare
     from cfbench_core.data_files import DataAccess
 
-    # A run may have cells on CUDA that cannot be queried here, and others that can.
-    prepared = prepare(directory / "config.yaml", access=DataAccess(offline=True), needs_devices=False)
+    prepared = prepare(directory / "config.yaml", access=DataAccess(offline=True))
     return {cell.id: cell for cell in prepared.plan.cells}

@@ -42,6 +42,7 @@ def fit_best(
         history.append({**candidate.options, **quality})
         if best is None or quality.get(CRITERION, 0.0) > best[0]:
             best = (quality.get(CRITERION, 0.0), candidate, quality)
+        del candidate  # so that the next one is solved in the memory that it had
         report(len(history), total)
     assert best is not None, "there is at least one candidate"
     _, chosen, quality = best

@@ -15,6 +15,7 @@ from cfbench_core.cli.exit_codes import NOTHING_TO_RUN, OK
 from cfbench_core.cli.group import subcommand
 from cfbench_core.cli.prepare import prepared
 from cfbench_core.cli.run_tally import plan_line
+from cfbench_core.devices.availability import device_problem
 
 if TYPE_CHECKING:
     from cfbench_core.api import Prepared
@@ -58,6 +59,7 @@ def command(
         planning=True,
     )
     planned = study.plan
+    show_device_note(study)
     if form == "json":
         output.as_json(planned.to_json())
     else:
@@ -116,6 +118,13 @@ def _show_counts(row: str, groups: Mapping[str, Sequence[Cell]]) -> None:
             ["skipped", "why"], [[str(n), reason] for reason, n in reasons.most_common(MOST_REASONS)]
         )
     click.echo("\nNames of all cells: --all")
+
+
+def show_device_note(study: Prepared) -> None:
+    """On stderr, what of a plan this machine cannot compute: it may be planned where no GPU is."""
+    problem = device_problem(study.config.executor.options, study.plan.stages())
+    if problem:
+        click.echo(f"note: {problem}; a run here needs its results in the cache", err=True)
 
 
 def show_estimate(study: Prepared) -> None:
