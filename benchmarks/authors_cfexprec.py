@@ -6,7 +6,7 @@
 Amazon Fashion and MF, as in table 3: is the Gini index of cfbench that of the paper? The authors' explainers explain the
 users that their code draws; POS-P, NEG-P and the Gini index are those of their functions, and the Gini index of cfbench is
 computed from the same importances. The repository is not part of this project: its path is an argument. Its package is
-imported module by module, since its ``__init__`` imports explainers of graphs, too. KernelExplainer of the package shap, which
+imported module by module: its ``__init__`` imports explainers of graphs, too. KernelExplainer of the package shap, which
 enumerates all coalitions of ten clusters, is replaced by their Shapley values from the definition, which it converges to;
 this evaluates each of the 1,024 profiles once instead of once for each of the 50 background users.
 
@@ -89,7 +89,7 @@ def main() -> None:
 def row(name: str, level: str, k: int, users: int) -> dict[str, Any]:
     """Means over the units of these users, and the printed numbers."""
     torch.manual_seed(0)
-    np.random.seed(0)  # noqa: NPY002: the authors' code draws from the global state
+    np.random.seed(0)  # the authors' code draws from the global state
     metrics = importlib.import_module("metrics.exp_metrics")
     model, explained = recommender(level, k, name)
     explainer = explainer_of(name, model)
