@@ -94,9 +94,22 @@ def test_the_list_shows_tables_costs_and_reasons(paper: Path, cfbench: Command) 
     assert not (paper / "reproductions").exists()
 
 
+def test_the_list_of_named_items_has_no_others(paper: Path, cfbench: Command) -> None:
+    """Each once, those that are not reproduced too, and the studies that measure them."""
+    listed = cfbench(
+        "reproduce", "digits", "figure-1", "table-1", "table-1", "--list", "--format", "json"
+    ).out
+    (whole,) = json.loads(listed)
+    assert [item["item"] for item in whole["items"]] == ["figure-1", "table-1"]
+    assert [study["study"] for study in whole["studies"]] == ["sums"]
+    assert "Times are those of all tasks" in cfbench("reproduce", "digits", "table-1", "--list").out
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
+        (("digits", "table-11", "--list"), "Did you mean 'table-1'?"),
+        (("digits", "broken"), "broken is another paper: reproduce one at a time"),
         (("digts",), "Did you mean 'digits'?"),
         (("digits", "table-11"), "Did you mean 'table-1'?"),
         (("digits", "figure-1"), "figure-1 of Digits is not reproduced: nothing is measured"),
