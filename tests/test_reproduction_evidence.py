@@ -86,4 +86,6 @@ def test_betarce_is_as_robust_as_its_authors_code() -> None:
     for name in ("ecoli", "iris"):
         ours, theirs = (stored["retraining"][name, row] for row in ("cfbench", "authors"))
         assert f"{ours:g} against {theirs:g} on {name.title()}" in evidence("explainer/betarce")
-    assert (stored["L2 to base"].xs("cfbench", level="row") <= stored["L2 to base"].xs("authors", level="row")).all()
+    assert (
+        stored["L2 to base"].xs("cfbench", level="row") <= stored["L2 to base"].xs("authors", level="row")
+    ).all()
