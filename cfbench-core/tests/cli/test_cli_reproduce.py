@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cfbench_core.cli.commands.reproduce import _needs
 from cfbench_core.errors import UserError
 from cfbench_core.replications import (
     PublishedItem,
@@ -148,3 +149,16 @@ def test_a_replication_cannot_name_unknown_studies_or_hide_a_reason() -> None:
     ):
         with pytest.raises(ValueError, match="table-1"):
             Replication(title="T", paper="p", studies=(study,), items=(item,), analysis="a")
+
+
+@pytest.mark.parametrize(
+    ("needs", "shown"),
+    [
+        ({}, ""),
+        ({"small": "a file", "paper": "a file"}, "a file"),
+        ({"small": "a file", "paper": "a GPU"}, "small: a file; paper: a GPU"),
+        ({"paper": "a GPU"}, "paper: a GPU"),
+    ],
+)
+def test_what_a_study_needs_at_all_scales_is_said_once(needs: dict[str, str], shown: str) -> None:
+    assert _needs(ReplicationStudy(name="sums", config="a:b.yaml", changes={}, needs=needs)) == shown

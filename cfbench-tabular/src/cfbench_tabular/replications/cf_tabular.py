@@ -20,6 +20,9 @@ SPEC = ComponentSpec(
 
 _FEW = ("data=[balance-scale, hayes-roth, ecoli, iris, statlog-german-credit]",)
 _ALL = ("published-reading", "as-published", "own-reading")
+_FILES = dict.fromkeys(
+    ("small", "paper"), "the splits, factuals and networks of the study, as tabular/ in a data directory"
+)
 _ALL_SETS = (
     "ISOLET, SDD and Internet Advertisements are missing: their raw data are not public in the study's form"
 )
@@ -38,12 +41,14 @@ def cf_tabular(config: None = None) -> Replication:
                 config="cfbench_tabular:replications/cf_tabular.yaml",
                 changes={"small": _FEW, "paper": ()},
                 minutes={"small": 4, "paper": 153},
+                needs=_FILES,
             ),
             ReplicationStudy(
                 name="as-published",
                 config="cfbench_tabular:replications/cf_tabular_as_published.yaml",
                 changes={"small": (*_FEW, "protocol.factuals=10"), "paper": ()},
                 minutes={"small": 15},
+                needs=_FILES,
             ),
             ReplicationStudy(
                 name="own-reading",

@@ -18,6 +18,7 @@ from cfbench_core.replications import (
     SCALES,
     SMALL,
     Replication,
+    ReplicationStudy,
     compared,
     find_replication,
     loaded_replication,
@@ -192,11 +193,19 @@ def _studies(replication: Replication) -> None:
         [
             study.name,
             ", ".join(item.name for item in replication.items if study.name in item.studies),
-            "; ".join(f"{scale}: {text}" for scale, text in study.needs.items()),
+            _needs(study),
         ]
         for study in replication.studies
     ]
     output.table(["study", "measures", "needs"], rows, indent="  ", spare=["needs"])
+
+
+def _needs(study: ReplicationStudy) -> str:
+    """What a study needs, at which scale; once if it is the same at all scales."""
+    texts = list(study.needs.values())
+    if len(texts) == len(SCALES) and len({*texts}) == 1:
+        return texts[0]
+    return "; ".join(f"{scale}: {text}" for scale, text in study.needs.items())
 
 
 def _cost(replication: Replication, item: str, scale: str) -> str:
