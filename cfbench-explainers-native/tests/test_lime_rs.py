@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from cfbench_core.errors import UserError
-from cfbench_explainers_native.lime_rs import Config, LimeRS, flip_weights, subsets, weighted_ridge
+from cfbench_explainers_native.lime_rs import Config, LimeRS, _draws, flip_weights, subsets, weighted_ridge
 from cfbench_explainers_native.lime_rs_paper import PaperOptions, coefficients
+from cfbench_recsys.edits import REMOVE
 from cfbench_recsys.scoring import BLOCK
 
 LXR = {"sampling": "catalogue", "samples": 150}
@@ -182,9 +184,56 @@ def test_sampling_the_catalogue_refuses_a_kernel():
 
 def test_neighbours_of_the_catalogue_weigh_by_their_share_of_all_flips():
     """By hand: one flip of four, then three of four."""
-    neighbours = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    found = flip_weights(neighbours)
-    assert found == pytest.approx([1.0, 1 - 1 / 4, 1 - 3 / 4])
+    assert flip_weights(np.array([0.0, 1.0, 3.0])) == pytest.approx([1.0, 1 - 1 / 4, 1 - 3 / 4])
+
+
+# Sampled as in the code of LXR and CFExpRec
+DRAWS = {"sampling": "draws", "samples": 2001, "ridge": 1.0}
+
+
+def test_draws_from_the_history_remove_most_of_a_short_one(world):
+    """d in 50..99, p = min(uniform in 0..d - 1, 4) removals with replacement: means by enumeration of d and p."""
+    setting = world(Recorder(), [range(4)], 1000)
+    explain(setting, setting.targets([0], [999]), **DRAWS)
+    queries = np.concatenate(setting.model.profiles)[:2001]
+    history = np.arange(1000) < 4
+    assert (queries[0] == history).all()
+    pairs = [(d, min(first, 4)) for d in range(50, 100) for first in range(d)]
+    weight = np.array([1 / (50 * d) for d, _ in pairs])
+    kept = weight @ [4 * (3 / 4) ** own for _, own in pairs]
+    added = weight @ [996 * (1 - (995 / 996) ** (d - own)) for d, own in pairs]
+    assert queries[1:, :4].sum(axis=1).mean() == pytest.approx(kept, rel=0.03)
+    assert queries[1:, 4:].sum(axis=1).mean() == pytest.approx(added, rel=0.03)
+    assert kept < 1.4, "two thirds of the history are removed"
+
+
+def test_with_draws_the_surrogate_is_a_ridge_regression_on_the_history(world, curved):
+    """Against scikit-learn on the recorded queries, with the number of draws as distance."""
+    linear_model = pytest.importorskip("sklearn.linear_model")
+
+    class Recording(Recorder):
+        def score_profiles(self, profiles):
+            super().score_profiles(profiles)
+            return curve.score_profiles(profiles)
+
+    curve = curved(500, 3)
+    setting = world(Recording(), [range(5)], 500)
+    found = explain(setting, setting.targets([0], [450]), sampling="draws", samples=300, ridge=0.6)[0]
+    queries = np.concatenate(setting.model.profiles)[:300]
+    neighbours = _draws(0, np.arange(5), 300, 500, setting.context.generator("lime-rs", 0))
+    assert (neighbours.features == queries[:, :5]).all()
+    assert ((neighbours.distances[1:] >= 50) & (neighbours.distances[1:] <= 99)).all()
+    assert ((queries != queries[0]).sum(axis=1) <= neighbours.distances).all(), "draws may be repeated"
+    weights = 1 - neighbours.distances / neighbours.distances.sum()
+    scores = curve.score_profiles(sparse.csr_matrix(queries))[:, 450]
+    fitted = linear_model.Ridge(alpha=0.6).fit(queries[:, :5], scores, sample_weight=weights)
+    assert found == pytest.approx(fitted.coef_, abs=1e-8)
+
+
+def test_draws_need_no_unseen_item(world, linear):
+    setting = world(linear(items=6), [range(6)], 6)
+    neighbours = _draws(0, np.arange(6), 20, 6, setting.context.generator("lime-rs", 0))
+    assert (neighbours.edits.ops == REMOVE).all()
 
 
 # As published by its authors

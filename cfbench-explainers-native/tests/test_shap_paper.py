@@ -16,6 +16,7 @@ from cfbench_explainers_native.shap_paper import (
     PaperOptions,
     clusters_of,
     coalition_values,
+    of_own_items,
     values_of_patterns,
 )
 
@@ -109,3 +110,56 @@ def test_options_of_one_variant_are_refused_by_the_other():
         Config(variant="paper", samples=64)
     with pytest.raises(UserError, match="paper: these are options of variant: paper"):
         Config(paper=PaperOptions(clusters=4))
+
+
+def test_with_the_users_own_items_the_values_are_the_mean_over_all_orders_of_the_clusters(world, curved):
+    """Literally: the user's items in the clusters that the user or the background has, all clusters as players."""
+    clusters, history = np.array([0, 1, 2, 0, 3, 2, 0, 1]), [0, 2, 3, 5, 7]
+    setting = world(curved(8, 3), [history], 8)
+    setting.model.link = "sigmoid"
+    background = np.array([[True, False, False, True], [False, False, True, False]])
+
+    def v(members, target):
+        found = []
+        for on in background:
+            joined = [item for item in history if clusters[item] in members or on[clusters[item]]]
+            found.append(1 / (1 + np.exp(-setting.model.score_profiles(rows_of([joined], 8))[0, target])))
+        return np.mean(found)
+
+    def literal(target):
+        orders = list(itertools.permutations(range(4)))
+        wanted = np.zeros(4)
+        for order in orders:
+            for place, player in enumerate(order):
+                wanted[player] += v(set(order[: place + 1]), target) - v(set(order[:place]), target)
+        return wanted[clusters[history]] / len(orders)
+
+    single = of_own_items(setting.targets([0, 0], [4, 6]), clusters, background, setting.context)
+    assert single[0] == pytest.approx(literal(4), abs=1e-12)
+    assert single[1] == pytest.approx(literal(6), abs=1e-12)
+    listed = of_own_items(setting.targets([0], [[4, 6]], k=2), clusters, background, setting.context)
+    assert listed[0] == pytest.approx((literal(4) + literal(6)) / 2, abs=1e-12)
+    assert len(set(np.round(listed[0], 9))) == 3, "one value for each cluster of the user"
+
+
+def test_a_user_whose_items_are_in_one_cluster_has_equal_importances(world, linear):
+    setting = world(linear(items=8), [[0, 1], [0, 4]], 8, PAIRS)
+    found = explain(setting, setting.targets([0, 1], [7, 7]), clusters=3, profile="history")
+    assert found[0, 0] == found[0, 1]
+    assert found[1, 0] != found[1, 1]
+
+
+def test_profiles_of_whole_clusters_saturate_a_sigmoid_where_those_of_own_items_do_not(world):
+    """Why SHAP as published has no order on Amazon Fashion: every background user has items of the largest cluster."""
+
+    class Falling:
+        link = "sigmoid"
+
+        def score_profiles(self, profiles):
+            return np.tile(-0.2 * profiles.toarray().sum(axis=1)[:, None], (1, 400))
+
+    training = [[item] for item in range(396)] + [[item, 396, 397] for item in range(40)]
+    setting = world(Falling(), [[0, 396]], 400, training)
+    targets = setting.targets([0], [399])
+    assert explain(setting, targets, clusters=2).tolist() == [[0.0, 0.0]]
+    assert np.ptp(explain(setting, targets, clusters=2, profile="history")) > 0.01

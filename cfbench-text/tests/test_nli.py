@@ -113,7 +113,7 @@ def test_a_model_that_is_not_there_is_one_clear_line(tmp_path):
     for name, why in [
         ("nobody/no-such-model", "download: true"),
         (str(tmp_path / "nowhere"), "no such folder"),
-        ("package:no_such_package_at_all", "is installed"),
+        ("package:no_such_package_at_all", "is installed; pip install no-such-package-at-all"),
     ]:
         with pytest.raises(UserError, match=why) as error:
             Pairs(PairSource(model=name)).probabilities([("a", "b")])

@@ -123,16 +123,24 @@ class Replication:
         """
         if not names:
             return [item for item in self.items if item.studies]
+        found = self.named(names)
+        for item in found:
+            if not item.studies:
+                raise UserError(f"{item.name} of {self.title} is not reproduced: {item.reason}")
+        return found
+
+    def named(self, names: Sequence[str]) -> list[PublishedItem]:
+        """The items of these names, reproduced or not, each once.
+
+        Raises:
+            UserError: for an unknown name.
+        """
         known = {item.name: item for item in self.items}
-        found = []
         for name in names:
             if name not in known:
                 hint = did_you_mean(name, list(known))
                 raise UserError(f"no table or figure {name!r} in {self.title}.{hint}  ({', '.join(known)})")
-            if not known[name].studies:
-                raise UserError(f"{name} of {self.title} is not reproduced: {known[name].reason}")
-            found.append(known[name])
-        return found
+        return [known[name] for name in dict.fromkeys(names)]
 
     def studies_of(self, items: Sequence[PublishedItem], scale: str) -> list[ReplicationStudy]:
         """The studies that measure some items, each once, in their order.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cfbench_core.cli.commands.reproduce import _needs
 from cfbench_core.errors import UserError
 from cfbench_core.replications import (
     PublishedItem,
@@ -94,9 +95,22 @@ def test_the_list_shows_tables_costs_and_reasons(paper: Path, cfbench: Command) 
     assert not (paper / "reproductions").exists()
 
 
+def test_the_list_of_named_items_has_no_others(paper: Path, cfbench: Command) -> None:
+    """Each once, those that are not reproduced too, and the studies that measure them."""
+    listed = cfbench(
+        "reproduce", "digits", "figure-1", "table-1", "table-1", "--list", "--format", "json"
+    ).out
+    (whole,) = json.loads(listed)
+    assert [item["item"] for item in whole["items"]] == ["figure-1", "table-1"]
+    assert [study["study"] for study in whole["studies"]] == ["sums"]
+    assert "Times are those of all tasks" in cfbench("reproduce", "digits", "table-1", "--list").out
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
+        (("digits", "table-11", "--list"), "Did you mean 'table-1'?"),
+        (("digits", "broken"), "broken is another paper: reproduce one at a time"),
         (("digts",), "Did you mean 'digits'?"),
         (("digits", "table-11"), "Did you mean 'table-1'?"),
         (("digits", "figure-1"), "figure-1 of Digits is not reproduced: nothing is measured"),
@@ -135,3 +149,16 @@ def test_a_replication_cannot_name_unknown_studies_or_hide_a_reason() -> None:
     ):
         with pytest.raises(ValueError, match="table-1"):
             Replication(title="T", paper="p", studies=(study,), items=(item,), analysis="a")
+
+
+@pytest.mark.parametrize(
+    ("needs", "shown"),
+    [
+        ({}, ""),
+        ({"small": "a file", "paper": "a file"}, "a file"),
+        ({"small": "a file", "paper": "a GPU"}, "small: a file; paper: a GPU"),
+        ({"paper": "a GPU"}, "paper: a GPU"),
+    ],
+)
+def test_what_a_study_needs_at_all_scales_is_said_once(needs: dict[str, str], shown: str) -> None:
+    assert _needs(ReplicationStudy(name="sums", config="a:b.yaml", changes={}, needs=needs)) == shown

@@ -16,11 +16,14 @@ solved, or the n x n dual when n < H.
 This is ``variant: cfbench``. ``variant: paper`` is the method as its authors published it, which edits no profile, see
 ``lime_rs_paper.py``.
 
-``sampling: catalogue`` repeats the sampling of the code of LXR, CFExpRec, Refined fidelity and Consistency beyond top-1
-(preset ``lxr``: with 150 neighbours, as there): each neighbour has 50 to 100 random items of the catalogue flipped (seen
-ones removed, unseen ones added) and the weight 1 - d_j / sum(d), d_j the number of flips, so that ``kernel_width`` has no
-part in it. The default target is then the probability, as in that code. In a large catalogue such neighbours hardly ever
-touch a short history.
+``sampling: draws`` repeats the code of LXR and CFExpRec (preset ``cfexprec``: with its 150 neighbours and ridge 1). A
+neighbour has d draws with replacement, d uniform in 50..99: p = min(uniform in 0..d - 1, H) of them from the history, which
+removes what was drawn, the others from the unseen items, which adds them. Its weight is 1 - d_j / sum(d), so that
+``kernel_width`` has no part in it. The surrogate has the items of the history as its only features (that code selects as
+many features as the history has items, and only these can be selected), and the default target is the probability. A short
+history is mostly removed in all neighbours, which hold dozens of items of no one's taste instead.
+``sampling: catalogue`` (preset ``lxr``) has the same weights and target, but flips 50 to 100 items drawn uniformly from the
+whole catalogue, and has a feature for each flipped item: in a large catalogue it hardly ever touches a short history.
 
 Departs from the sources: logits rather than probabilities, whose saturation causes ties, and margins where the
 recommender's link is softmax, whose logits are defined only up to a constant for each profile; all targets of a
@@ -72,17 +75,17 @@ SPEC = ComponentSpec(
 class Config:
     variant: Annotated[Variant, Help("paper: as published, see lime_rs_paper.py")] = "cfbench"
     sampling: Annotated[
-        Literal["history", "catalogue"],
+        Literal["history", "catalogue", "draws"],
         Help(
-            "history: random parts of the user's history; catalogue: flips of random items of the catalogue, with the "
-            "weights of the code of LXR and its followers"
+            "history: random parts of the user's history; draws: removals from it and additions of unseen items, as in "
+            "the code of LXR and CFExpRec; catalogue: flips of random items of the catalogue"
         ),
     ] = "history"
     target: Annotated[
         Target | None,
         Help(
             "what is explained; none: logit, or margin where the recommender's link is softmax; with sampling catalogue "
-            "the probability, or the score where the link is identity"
+            "or draws the probability, or the score where the link is identity"
         ),
     ] = None
     samples: Annotated[int, Range(minimum=2), Help("edited profiles of each user")] = 256
@@ -99,10 +102,14 @@ class Config:
 
     def __post_init__(self) -> None:
         check_variant(self)
-        if self.sampling == "catalogue" and "kernel_width" in not_default(self):
+        if self.sampling != "history" and "kernel_width" in not_default(self):
             raise UserError(
-                "kernel_width: has no effect with sampling: catalogue, which has weights of its own"
+                f"kernel_width: has no effect with sampling: {self.sampling}, which has weights of its own"
             )
+
+
+FEWEST_DRAWS, MOST_DRAWS = 50, 100
+"""Of a neighbour with ``sampling: draws``; the last is excluded."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +117,14 @@ class Neighbours:
     """n edited profiles of one user, the first untouched.
 
     Attributes:
-        features: (n, H + E) 0 or 1: each interaction of the history, then each unseen item that some
-            neighbour adds.
+        features: (n, H + E) 0 or 1: each interaction of the history, then the unseen items that are features.
         edits: n edits that make them.
+        distances: (n,) numbers of flips, for the weights; None: those of the cosine distance are used.
     """
 
     features: FloatArray
     edits: Edits
+    distances: FloatArray | None = None
 
 
 class LimeRS:
@@ -141,7 +149,7 @@ class ProfileLimeRS:
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) coefficients of the surrogate."""
         target = self.config.target
-        if target is None and self.config.sampling == "catalogue" and link_of(context.model) != "identity":
+        if target is None and self.config.sampling != "history" and link_of(context.model) != "identity":
             target = "probability"
         function = TargetFunction.of(target, context.model, "lime-rs")
         importances = np.zeros(targets.history.shape)
@@ -152,24 +160,26 @@ class ProfileLimeRS:
             history = targets.history[units[0], held]
             neighbours = self._neighbours(user, history, context)
             responses = _responses(neighbours.edits, function, units, targets, context)
-            weights = self._weights(neighbours.features, len(history))
+            weights = self._weights(neighbours, len(history))
             coefficients = weighted_ridge(neighbours.features, responses, weights, self.config.ridge)
             importances[np.ix_(units, held)] = coefficients[:, : len(history)]
         return rounded(importances)
 
     def _neighbours(self, user: int, history: IntArray, context: Context) -> Neighbours:
         generator = context.generator("lime-rs", user)
-        if self.config.sampling == "catalogue":
-            return _flips(user, history, self.config.samples, context.interactions.shape[1], generator)
+        if self.config.sampling != "history":
+            make = _flips if self.config.sampling == "catalogue" else _draws
+            return make(user, history, self.config.samples, context.interactions.shape[1], generator)
         retained = subsets(len(history), self.config.samples, generator)
         users = np.full(len(retained), user)
         edits = Edits.removals(users, np.broadcast_to(history, retained.shape), ~retained)
         return Neighbours(retained.astype(np.float64), edits)
 
-    def _weights(self, features: FloatArray, length: int) -> FloatArray:
+    def _weights(self, neighbours: Neighbours, length: int) -> FloatArray:
         """(n,) how much each neighbour counts, by its distance from the full profile."""
-        if self.config.sampling == "catalogue":
-            return flip_weights(features)
+        if neighbours.distances is not None:
+            return flip_weights(neighbours.distances)
+        features = neighbours.features
         sizes = features.sum(axis=1)
         cosine = (features @ features[0]) / np.sqrt(np.maximum(sizes * length, 1.0))
         weights: FloatArray = np.exp(-((1.0 - cosine) ** 2) / (2.0 * self.config.kernel_width**2))
@@ -187,9 +197,8 @@ def subsets(length: int, samples: int, generator: np.random.Generator) -> BoolAr
     return np.concatenate([np.ones((1, length), dtype=np.bool_), places >= removals])
 
 
-def flip_weights(features: FloatArray) -> FloatArray:
-    """(n,) weights of n neighbours (n, F), the first untouched: 1 minus the share of all flips."""
-    flips = np.abs(features - features[0]).sum(axis=1)
+def flip_weights(flips: FloatArray) -> FloatArray:
+    """(n,) weights of n neighbours with so many flips, the first untouched: 1 minus the share of all flips."""
     weights: FloatArray = 1.0 - flips / max(flips.sum(), 1.0)
     return weights
 
@@ -210,7 +219,31 @@ def _flips(
     ops = np.where(seen[columns], REMOVE, ADD).astype(np.int8)
     edits = Edits(np.full(samples, user), rows, np.full(len(rows), user), columns, ops)
     features = np.concatenate([~flipped[:, history], flipped[:, added]], axis=1)
-    return Neighbours(features.astype(np.float64), edits)
+    return Neighbours(features.astype(np.float64), edits, flipped.sum(axis=1).astype(np.float64))
+
+
+def _draws(
+    user: int, history: IntArray, samples: int, items: int, generator: np.random.Generator
+) -> Neighbours:
+    """Neighbours with 50 to 99 draws, with replacement, from the history and the unseen items."""
+    unseen = np.setdiff1d(np.arange(items), history)
+    draws = generator.integers(FEWEST_DRAWS, MOST_DRAWS, size=samples - 1)
+    removed = np.zeros((samples, len(history)), dtype=np.bool_)
+    added = np.zeros((samples, items), dtype=np.bool_)
+    for neighbour, count in enumerate(draws.tolist(), start=1):
+        own = min(int(generator.integers(0, count)), len(history))
+        if len(unseen):
+            added[neighbour, generator.choice(unseen, size=count - own)] = True
+        if len(history):
+            removed[neighbour, generator.integers(0, len(history), size=own)] = True
+    without, places = np.nonzero(removed)
+    extended, new = np.nonzero(added)
+    rows = np.concatenate([without, extended])
+    columns = np.concatenate([history[places], new])
+    ops = np.repeat(np.array([REMOVE, ADD], dtype=np.int8), [len(without), len(extended)])
+    order = np.argsort(rows, kind="stable")
+    edits = Edits(np.full(samples, user), rows[order], np.full(len(rows), user), columns[order], ops[order])
+    return Neighbours((~removed).astype(np.float64), edits, np.concatenate([[0.0], draws]))
 
 
 def _responses(

@@ -2,7 +2,7 @@
 
 Lundberg & Lee, "A unified approach to interpreting model predictions", NIPS 2017, as applied by Barkan et al., "A
 counterfactual framework for learning and evaluating explanations for recommender systems", WWW 2024 (repository
-DeltaLabTLV/LXR, commit 5b309d3, MLP_SHAP_clusters.ipynb), whose code CFExpRec and Refined fidelity use.
+DeltaLabTLV/LXR, commit 5b309d3, MLP_SHAP_clusters.ipynb).
 
 The items are put into C clusters by k-means on the columns of the training interactions (Euclidean distance). The input
 of the explained function g has C + 1 features: an item y, and for each cluster whether the user has any of its items. g
@@ -16,6 +16,12 @@ and phi are the Shapley values of v. Each interaction has the value of its clust
 With 10 clusters, 2^11 - 2 coalitions are fewer than KernelSHAP's budget of 2 * 11 + 2048: it enumerates all of them, so
 that its weighted regression is solved by the Shapley values themselves. They are computed here from the definition, for up
 to 12 clusters.
+
+``profile: history`` (preset ``cfexprec``) is the function that the code of CFExpRec explains (repository L2R-UET/CFExpRec,
+commit 85b876f, shap.py): the features are the C clusters, g keeps the user's *own* items of these clusters and returns
+f(x)_y, and the background has no part but its clusters. A user whose items are in one cluster has importances that are all
+equal. Profiles of whole clusters, as above, are of a thousand items where k-means puts nearly all items into one cluster;
+a recommender with the sigmoid as its link, such as MF, gives 0 or 1 to each of them, so that all importances are 0.
 
 Hyperparameters: 10 clusters, 50 background users, k-means with 10 starts.
 
@@ -35,14 +41,15 @@ Cost: 2^C model queries once for all users, and 2^(C + 1) * ``background`` value
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated, Literal, cast
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range
-from cfbench_explainers_native.shapley_values import Enumeration
+from cfbench_explainers_native.shapley_values import Enumeration, enumeration
 from cfbench_explainers_native.shared import mean_over_targets, rounded
 from cfbench_recsys.contracts import ProfileRecommender
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
@@ -66,6 +73,12 @@ class PaperOptions:
 
     clusters: Annotated[int, Range(minimum=1, maximum=12), Help("clusters of items")] = 10
     background: Annotated[int, Range(minimum=1), Help("training users to compare with")] = 50
+    profile: Annotated[
+        Literal["catalogue", "history"],
+        Help(
+            "items that a cluster stands for: all of it, as in the code of LXR; the user's own, as in CFExpRec's"
+        ),
+    ] = "catalogue"
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,8 @@ class PaperShap:
         stream = context.generator("shap", "clusters")
         clusters = context.cached("clusters", lambda: clusters_of(context.training, count, stream))
         background = context.cached("background", lambda: self._background(clusters, context))
+        if self.options.profile == "history":
+            return rounded(of_own_items(targets, clusters, background.clusters, context))
         table = context.cached("table", lambda: values_of_patterns(clusters, count, context))
         design = Enumeration(count + 1)
         found = np.zeros(targets.history.shape)
@@ -115,6 +130,44 @@ class PaperShap:
         some = first >= 0
         has: BoolArray = context.training[users[some]] @ members > 0
         return Background(has, first[some])
+
+
+def of_own_items(targets: Targets, clusters: IntArray, background: BoolArray, context: Context) -> FloatArray:
+    """(B, H) Shapley values where g keeps the user's own items of the clusters (``profile: history``).
+
+    background (n, C): the clusters of the background users. A cluster of which the user has no item changes no profile, so
+    its value is 0 and it is no player.
+    """
+    found = np.zeros(targets.history.shape)
+    users, owners = np.unique(targets.users, return_inverse=True)
+    for owner, user in enumerate(users.tolist()):
+        units = np.flatnonzero(owners == owner)
+        history = targets.history[units[0], ~targets.padding[units[0]]]
+        own, player = np.unique(clusters[history], return_inverse=True)
+        design = enumeration(len(own))
+        retained = design.coalitions[:, player]
+        edited = np.full(len(retained), user)
+        edits = Edits.removals(edited, np.broadcast_to(history, retained.shape), ~retained)
+        outputs = _outputs(edits, [targets.items[unit] for unit in units], context)
+        joined = (design.coalitions[:, None] | background[:, own]) @ (1 << np.arange(len(own)))  # (E, n)
+        for unit, of_coalitions in zip(units, outputs, strict=True):
+            shares = design.values(of_coalitions[joined].mean(axis=1))
+            found[unit, : len(history)] = shares[player]
+    return found
+
+
+def _outputs(edits: Edits, items: Sequence[IntArray], context: Context) -> FloatArray:
+    """(U, E) f(x)_y under E edits for U units, the mean over the items (T,) of each."""
+    link = link_of(context.model)
+    outputs = np.empty((len(items), len(edits)))
+    for block, scores in score_blocks(context.model, edits, context.interactions):
+        rows = np.arange(len(scores))
+        for unit, explained in enumerate(items):
+            linked = linked_scores(
+                scores, rows, np.broadcast_to(explained, (len(rows), len(explained))), link
+            )
+            outputs[unit, block] = mean_over_targets(values(linked, link))
+    return outputs
 
 
 def values_of_patterns(clusters: IntArray, count: int, context: Context) -> FloatArray:

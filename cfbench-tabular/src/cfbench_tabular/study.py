@@ -290,5 +290,5 @@ def find_study(access: DataAccess | None, folder: str | None) -> Path:
     looked = ", ".join(str(place) for place in places)
     raise UserError(
         f"protocol: paper: no folder with onehot_layout.json (searched {looked}); "
-        "set protocol.folder, or place it in a data directory as tabular/"
+        "set protocol.folder, or place it in a data directory as tabular/ (cfbench cannot download it)"
     )

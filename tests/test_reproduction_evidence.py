@@ -1,0 +1,91 @@
+"""Evidence for levels of reproduction: what it names exists, and says what the stored tables say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from cfbench_core.registry import installed
+from cfbench_core.reproduction_levels import ReproductionLevel, level_of
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "docs" / "results"
+KINDS = ("explainer", "generator", "recommender")
+
+
+def levels() -> dict[str, ReproductionLevel]:
+    components = [found.spec for kind in KINDS for found in installed().components(kind)]
+    return {spec.id.split("/", 1)[1]: level for spec in components if (level := level_of(spec))}
+
+
+def evidence(name: str) -> str:
+    return levels()[name].evidence
+
+
+@pytest.mark.parametrize("name", sorted(levels()))
+def test_what_the_evidence_names_exists(name: str) -> None:
+    for path in re.findall(r"\b(?:docs|benchmarks)/[\w/.-]+\.(?:csv|md|py)", evidence(name)):
+        assert (ROOT / path).is_file(), path
+    for test in re.findall(r"\btest_\w+\.py", evidence(name)):
+        assert [*ROOT.glob(f"cfbench-*/tests/**/{test}"), *ROOT.glob(f"tests/**/{test}")], test
+
+
+@pytest.mark.parametrize("method", ["accent", "lime-rs", "shap", "lxr"])
+def test_native_explainers_gave_the_same_answers(method: str) -> None:
+    assert "the same answers" in evidence(f"explainer/{method}")
+    stored = pd.read_csv(RESULTS / "authors-native.csv").query("method == @method and variant == 'paper'")
+    assert stored[["users", "k", "identical answers"]].to_numpy().tolist() == [[20, 5, 1.0]]
+    assert stored[["data", "model"]].to_numpy().tolist() == [["ml-100k", "mf"]]
+
+
+@pytest.mark.parametrize(
+    ("method", "table", "row", "share"),
+    [
+        ("cf-gnnexplainer", "masks", "authors", (20, 20)),
+        ("cf2", "masks", "authors", (20, 20)),
+        ("c2explainer", "masks", "authors", (20, 20)),
+        ("unr-explainer", "searches", "authors", (100, 100)),
+        ("grease", "searches", "authors", (17, 20)),
+        ("clear", "searches", "authors, double precision", (20, 20)),
+        ("clear", "searches", "authors", (18, 20)),
+    ],
+)
+def test_graph_explainers_gave_as_many_sets_of_their_authors(
+    method: str, table: str, row: str, share: tuple[int, int]
+) -> None:
+    same, units = share
+    stored = pd.read_csv(RESULTS / f"authors-graph-{table}.csv").query("method == @method and row == @row")
+    largest = stored.sort_values("units").iloc[-1]
+    assert largest["units"] == units
+    assert round(largest["identical"] * units) == same
+    said = f"{same} of {units}" if (method, same) != ("clear", 18) else "18 in single precision"
+    assert said in evidence(f"explainer/{method}")
+
+
+@pytest.mark.parametrize("generator", ["nrt", "peter", "cer", "pepler", "xrec"])
+def test_generators_differ_by_no_more_than_the_evidence_says(generator: str) -> None:
+    (limit,) = re.findall(r"within (\d[\d.e-]*\d)", evidence(f"generator/{generator}"))
+    stored = pd.read_csv(RESULTS / "authors-generators.csv").query("generator == @generator")
+    assert len(stored) == 1
+    assert stored[["rating", "log_probabilities", "loss", "gradients"]].to_numpy().max() <= float(limit)
+
+
+def test_nice_is_as_near_as_the_library() -> None:
+    stored = pd.read_csv(RESULTS / "tabular-as-published.csv").query("metric == 'L2'")
+    means = stored.pivot_table(index="dataset", columns="explainer", values="mean")
+    pairs = means.loc[["magic", "adult", "statlog-german-credit"], ["nice", "nicex"]].round(2)
+    assert pairs.to_numpy().tolist() == [[1.03, 1.03], [2.13, 2.13], [2.2, 2.22]]
+    assert "1.03, 2.13, 2.20 against 2.22" in evidence("explainer/nice")
+
+
+def test_betarce_is_as_robust_as_its_authors_code() -> None:
+    stored = pd.read_csv(RESULTS / "authors-betarce.csv").set_index(["dataset", "row"])
+    for name in ("ecoli", "iris"):
+        ours, theirs = (stored["retraining"][name, row] for row in ("cfbench", "authors"))
+        assert f"{ours:g} against {theirs:g} on {name.title()}" in evidence("explainer/betarce")
+    assert (
+        stored["L2 to base"].xs("cfbench", level="row") <= stored["L2 to base"].xs("authors", level="row")
+    ).all()
