@@ -205,6 +205,23 @@ def test_the_remark_on_a_numbered_column_stays(tmp_path):
     assert "x4..x8: integer" in document
 
 
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ([12 * (1 + row % 5) for row in range(ROWS)], "12"),
+        ([0.25 * (row % 7) for row in range(ROWS)], "0.25"),
+        ([1000 * (row % 9) - 3000 for row in range(ROWS)], "1000"),
+        ([12 * (1 + row % 5) + (row == 3) for row in range(ROWS)], ""),
+        ([2 * (row % 3) for row in range(ROWS)], ""),
+    ],
+)
+def test_a_step_that_all_numbers_have_is_remarked(tmp_path, values, step):
+    document, _, _ = drafted(tmp_path / "mine.csv", {"term": [f"{one:g}" for one in values], "age": AGES})
+    remark = f"all are multiples of {step}: if no others can exist, set its step to {step}"
+    assert (remark in document) == bool(step)
+    assert "all are multiples" not in line_of(document, "age")
+
+
 DAYS = [str(day) for day in np.random.default_rng(4).integers(20_000, 50_000, ROWS)]
 
 

@@ -25,6 +25,7 @@ from cfbench_tabular.draft_remarks import (
     on_levels,
     on_moments,
     on_numbers,
+    on_step,
     on_unit,
     share_of_numbers,
 )
@@ -335,7 +336,8 @@ def _drafted_number(draft: _Draft, name: str) -> _Entry:
         bare = any(map(ZERO.fullmatch, draft.written.columns[name]))
         stated = f"; {own['unit']} next to every number{' but 0' if bare else ''}"
     dash = on_dashes(draft.written.columns[name], draft.marks[name], own.get("zero", ""))
-    found = (on_numbers(numbers), draft.remark(name), dash, on_moments_as_numbers(name, cells))
+    larger = on_step(numbers, step) if step is not None else ""
+    found = (on_numbers(numbers), draft.remark(name), dash, on_moments_as_numbers(name, cells), larger)
     remark = "; ".join(filter(None, found))
     if step is None:
         return _Entry(_entry("numeric", own), f"{reach}; any number of decimals{stated}", remark, True)

@@ -199,8 +199,8 @@ class Frames:
     def vectors(self, frame: "DataFrame", row: FloatArray) -> FloatArray:
         """(N, d) encoded rows of a frame; numbers equal to those of ``row`` (d,) get their exact values.
 
-        dice-ml knows decimals but no other steps, such as terms of 12, 24 and 36 months: its numbers are moved to the nearest
-        value of their column before the model receives them.
+        dice-ml knows decimals but no other steps, such as terms of 12, 24 and 36 months: its numbers are moved to the
+        nearest value of their column before the model receives them.
         """
         parts = []
         for place, (name, column) in enumerate(zip(self.names, self.encoding.columns, strict=True)):
