@@ -197,6 +197,30 @@ def test_rows_that_the_repair_moves_onto_another_are_left_out() -> None:
         assert len(np.unique(own, axis=0)) == len(own)
 
 
+@pytest.mark.parametrize("name", ["nice", "growing-spheres", "sedc", "dice-random", "lore"])
+def test_a_factual_outside_of_the_range_of_a_constrained_column_may_keep_its_value(name: str) -> None:
+    """Half of the rectangles are larger than a counterfactual may be made; what only the price decides leaves them."""
+    table = table_of()
+    largest = float(np.median(table.values["area"]))
+    columns = tuple(
+        replace(column, high=largest) if column.name == "area" else column for column in table.columns
+    )
+    price = table.values["price"]
+    target = np.where(price > np.median(price), "yes", "no").astype(object)
+    table = replace(table, columns=columns, target=target)
+    data = PreparedDataset.make(table, 0.2, 0.2, generator("tabular", "split", 0))
+    model = fitted(GradientBoosting(BoostingConfig(trees=20)), data)
+    factuals, context = factuals_of(model, data, slice(0, 30)), context_of(data, model)
+    found = explain_with_constraints(explainer_of(name), model, factuals, context).stacked()[:, 0]
+    before, given = data.encoding.decode(factuals.vectors), complete(found)
+    outside = before["area"] > largest
+    assert outside.sum() >= 5 and given.mean() >= 0.9
+    after = data.encoding.decode(found[given])
+    assert (after["area"] <= np.maximum(before["area"][given], largest)).all()
+    kept = after["area"] == before["area"][given]
+    assert kept[outside[given]].mean() >= 0.5
+
+
 def test_explainers_search_among_such_rows_unless_the_study_is_that_of_the_paper() -> None:
     assert Protocol().in_search and not Protocol(study="paper").in_search
     assert Protocol(study="paper", constraints="search").in_search

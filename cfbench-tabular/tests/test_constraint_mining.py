@@ -44,6 +44,27 @@ def test_sums_and_differences_and_squares(sides):
     ]
 
 
+@pytest.mark.parametrize("rows", [20, 60, 400])
+def test_sums_of_small_numbers(rows):
+    """Persons in a household; numbers that are only nearly the sum, or hardly vary, are no evidence."""
+    draw = np.random.default_rng(5)
+    adults, children = 1.0 + draw.integers(0, 3, rows), draw.integers(0, 4, rows).astype(float)
+    found = reported(adults=text(adults), children=text(children), persons=text(adults + children))
+    assert found == ["persons = adults + children ± 0.5"]
+    near = adults + children
+    near[7] += 1
+    assert reported(adults=text(adults), children=text(children), persons=text(near)) == []
+    rooms = np.clip(np.round((adults + children) / 2), 1, 3)
+    assert reported(adults=text(adults), children=text(children), rooms=text(rooms)) == []
+
+
+def test_independent_small_numbers_are_not_taken_for_sums():
+    for seed in range(30):
+        draw = np.random.default_rng(seed)
+        columns = {f"x{place}": text(draw.integers(0, 3, 25)) for place in range(12)}
+        assert reported(**columns) == []
+
+
 def test_one_violating_row_excludes_a_constraint(sides):
     height, width = sides
     area = height * width

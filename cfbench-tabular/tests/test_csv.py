@@ -207,6 +207,11 @@ WRONG = {
         r"study.yaml:2: colums: unknown key. Did you mean 'columns'",
     ),
     "no names at all": (PATIENTS, {"header": False}, "header: false needs all columns"),
+    "nothing can change": (
+        "age,y\n34,a\n71,b\n50,a\n",
+        {"immutable": ["age"]},
+        "every column is immutable, so that no counterfactual can exist: remove one from 'immutable'",
+    ),
     "both ways at once": (
         PATIENTS,
         {"immutable": ["age"], "direction": {"age": "up"}},

@@ -58,6 +58,22 @@ def test_a_wide_table_of_typed_columns(tmp_path):
     ]
 
 
+def test_dates_and_times_of_a_typed_table_are_those_of_the_data_set(tmp_path):
+    features = {
+        "born": np.array(["1990-01-31", "1991-02-28", "1992-03-31"], dtype=object),
+        "seen": np.array(["2024-01-01T00:00:00", "2024-01-01T12:30:00", "2024-01-02T08:00:00"], dtype=object),
+    }
+    frame = pd.DataFrame({"unit": [0, 1, 2], **{name: pd.to_datetime(features[name]) for name in features}})
+    frame.loc[1, "born"] = pd.Timestamp("1991-03-01")
+    frame.loc[2, ["born", "seen"]] = [pd.NaT, pd.Timestamp("2024-01-02 08:00:01")]
+    frame.to_parquet(tmp_path / "t.parquet")
+    found = long_rows(pd.read_parquet(tmp_path / "t.parquet"), features, tmp_path / "t.parquet")
+    assert sorted(found[["unit", "column", "value"]].to_numpy().tolist()) == [
+        ["1", "born", "1991-03-01"],
+        ["2", "seen", "2024-01-02T08:00:01"],
+    ]
+
+
 def test_a_level_that_pandas_took_for_a_number_is_known_again(tmp_path):
     frame = pd.DataFrame({"unit": [0, 1, 2], "age": [30.0, 40.0, 50.0], "job": [2.0, None, 7.0]})
     frame.to_parquet(tmp_path / "t.parquet")
@@ -74,6 +90,7 @@ def test_rows_of_other_cells_are_not_looked_at(tmp_path):
     ("text", "message"),
     [
         ("unit,age\n0,31\n", "has complete rows, but no column 'job'"),
+        ("unit,age,Job\n0,31,cook\n", "has complete rows, but no column 'job'. Did you mean 'Job'"),
         (
             "unit,age,job\n0,31,clerk\n0,32,clerk\n",
             "two rows for unit '0': number them in a column 'counterfactual'",

@@ -8,8 +8,8 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,33 +17,27 @@ import numpy as np
 import yaml
 
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_tabular.account_forms import mixed_units, on_dashes
 from cfbench_tabular.column_types import Format, decimals_of, inferred_step, number_of
 from cfbench_tabular.constraint_mining import mine_constraints
+from cfbench_tabular.detected_form import Detected, detect
 from cfbench_tabular.draft_remarks import (
     on_levels,
     on_moments,
     on_numbers,
+    on_step,
     on_unit,
     share_of_numbers,
-    without_header,
 )
 from cfbench_tabular.file_format import (
-    TIME_FORMATS,
     ZERO,
-    date_format_of,
-    decimal_marks_of,
-    decoded,
-    encoding_of,
-    marks_of,
     marks_within,
-    separator_of,
-    title_lines,
-    unit_of,
 )
-from cfbench_tabular.number_forms import mixed_marks, negatives_of, remark_on, with_signs, without_limits
-from cfbench_tabular.reading import plain, read_bytes, replaced, sheet_as_written, without_units
+from cfbench_tabular.number_forms import LEAST_NUMBERS, mixed_marks, remark_on
+from cfbench_tabular.reading import plain
 from cfbench_tabular.schema import ANY, MISSING_MARKS, Schema
 from cfbench_tabular.schema_inference import in_scale, kind_of, on_dates, reason_to_drop
+from cfbench_tabular.serial_moments import on_moments_as_numbers
 from cfbench_tabular.sheet import Sheet, in_order
 
 MOST_CLASSES = 20
@@ -81,7 +75,8 @@ def csv_document(
     Raises:
         UserError: if the file cannot be read, lacks the class column, or has only one class.
     """
-    raw, written, schema, reasons, units = _read(path, encoding)
+    detected = detect(path, encoding)
+    raw, schema = detected.sheet, detected.schema
     if class_column is not None and class_column not in raw.names:
         hint = did_you_mean(class_column, raw.names) or f" There are {', '.join(raw.names)}"
         raise UserError(f"{path}: no column {class_column!r}.{hint}")
@@ -91,13 +86,15 @@ def csv_document(
     label = class_column if class_column is not None else [*raw.names[:1], *named][-1]
     if len(raw.names) < 2:
         raise UserError(f"{path}: has only the column {label!r}; its separator must be one of , ; | or a tab")
-    draft = _Draft(plain(raw, schema), written, schema, label, units)
+    draft = _Draft(plain(raw, schema), detected, label)
     return DRAFT.format(
         file=_yaml(str(path)),
         rows=len(raw.rows),
         columns=len(raw.names),
         separator=_yaml(schema.separator),
-        format="".join(f"    {_line(key, getattr(schema, key), why)}\n" for key, why in reasons.items()),
+        format="".join(
+            f"    {_line(key, getattr(schema, key), why)}\n" for key, why in detected.reasons.items()
+        ),
         classes="".join(f"    {line}\n" for line in _class_lines(path, draft, class_column is not None)),
         missing=_missing_line(draft),
         lines="\n".join(f"      {line}" for line in _column_lines(draft)),
@@ -106,74 +103,35 @@ def csv_document(
     )
 
 
-def _read(path: Path, encoding: str | None) -> tuple[Sheet, Sheet, Schema, dict[str, str], dict[str, str]]:
-    """The cells, the options with which to read them, why, for those that are not default, and units by column.
-
-    The first cells have no units, and negative numbers a hyphen; the second are as they are written.
-    """
-    data = read_bytes(path)
-    default = Schema()
-    found = Schema(encoding=encoding or encoding_of(data))
-    text = decoded(data, found.encoding, path)
-    separator = separator_of(text)
-    found = replace(found, separator=separator, skip_lines=title_lines(text, separator))
-    sheet = sheet_as_written(path, found)
-    if without_header(sheet, default.missing_marks):
-        columns: dict[str, Any] = {f"column{place}": {} for place in range(1, len(sheet.names) + 1)}
-        found = replace(found, header=False, columns=columns)
-        sheet = sheet_as_written(path, found)
-    marks = marks_of(sheet.columns, default.missing_marks)
-    negatives = negatives_of(sheet.columns, marks)
-    written = sheet
-    sheet = replaced(sheet, with_signs(sheet.columns, marks, negatives))
-    units = {name: unit_of(set(cells) - set(marks)) for name, cells in sheet.columns.items()}
-    sheet = without_units(sheet, units)
-    limits = without_limits(sheet.columns, marks, "limit")
-    bare = replaced(sheet, limits)
-    decimal, thousands = decimal_marks_of(bare.columns, marks)
-    schema = replace(
-        found,
-        missing_marks=marks,
-        decimal=decimal,  # type: ignore[arg-type]
-        thousands=thousands,  # type: ignore[arg-type]
-        negatives=negatives,
-        censored="limit" if limits else "error",
-        date_format=date_format_of(sheet.columns, marks),
-        time_format=date_format_of(sheet.columns, marks, TIME_FORMATS),
-    )
-    reasons = {
-        "encoding": "given" if encoding else "inferred from the bytes: not UTF-8",
-        "skip_lines": "inferred: a title stands before the names of the columns",
-        "header": "inferred: the first line looks like all others; name the columns as you like",
-        "missing_marks": "the usual ones, and text that stands between numbers or dates",
-        "decimal": "inferred: more columns are numbers with it",
-        "thousands": "inferred: more columns are numbers with it",
-        "negatives": "inferred: a column is numbers only if these are negative ones",
-        "censored": f"inferred for {', '.join(limits)}: limits among numbers; 'missing': as missing values",
-        "date_format": "inferred: the only format that fits all dates of a column",
-        "time_format": "inferred: the only format that fits all times of a column",
-    }
-    return (
-        sheet,
-        written,
-        schema,
-        {key: why for key, why in reasons.items() if getattr(schema, key) != getattr(default, key)},
-        units,
-    )
-
-
 @dataclass(frozen=True)
 class _Draft:
     """A table whose columns are being described.
 
-    ``written`` is the table as in the file; ``label`` is the class column, ``units`` stood next to numbers.
+    ``sheet`` is the table as a run reads it, ``label`` the class column.
     """
 
     sheet: Sheet
-    written: Sheet
-    schema: Schema
+    detected: Detected
     label: str
-    units: Mapping[str, str]
+
+    @property
+    def schema(self) -> Schema:
+        return self.detected.schema
+
+    @property
+    def written(self) -> Sheet:
+        """The table as in the file."""
+        return self.detected.written
+
+    def options(self, name: str) -> dict[str, str]:
+        """What stands next to the numbers of a column, and instead of 0."""
+        found = {"unit": self.detected.units.get(name, ""), "zero": self.detected.zeros.get(name, "")}
+        return {key: value for key, value in found.items() if value}
+
+    def class_options(self) -> dict[str, str]:
+        """The entry of the class column."""
+        own = self.options(self.label)
+        return {"type": "numeric", **own} if own else {}
 
     @functools.cached_property
     def marks(self) -> dict[str, set[str]]:
@@ -210,20 +168,32 @@ class _Draft:
         if len(cells) < (1 - MOST_MISSING) * rows:
             return f"missing in {1 - len(cells) / rows:.0%} of the rows; give its type to use it"
         if mixed := self.mixed(name):
-            return f"mixes decimal marks, {mixed}: write all numbers in the same way to use it"
+            return f"mixes {mixed}: write all numbers in the same way to use it"
         why = reason_to_drop(name, cells)
         if not why.startswith("text"):
             return why
         return "; ".join(filter(None, (why + share_of_numbers(cells), on_unit(cells))))
 
     def mixed(self, name: str) -> str:
-        """Two numbers with different decimal marks, and where they stand; "" if the column does not mix them."""
+        """Two numbers with different decimal marks or units, and where they stand; "" if the column does not mix them."""
         if kind_of(self.present[name]) == "numeric":
             return ""
-        rows = [row for row, cell in enumerate(self.sheet.columns[name]) if cell not in self.marks[name]]
         pair = mixed_marks(self.present[name])
-        shown = [(self.present[name][place], self.sheet.places[rows[place]]) for place in pair or ()]
-        return " and ".join(f"{cell!r} ({place})" for cell, place in shown)
+        if pair:
+            return f"decimal marks, {self._shown(name, pair)}"
+        return self.mixed_units(name) if len(set(self.present[name])) > LEAST_NUMBERS else ""
+
+    def mixed_units(self, name: str) -> str:
+        """Two numbers with different units, as :meth:`mixed` says it; few such numbers are levels."""
+        pair = mixed_units(self.present[name])
+        return f"units, {self._shown(name, pair)}" if pair else ""
+
+    def _shown(self, name: str, pair: tuple[int, int]) -> str:
+        """Two cells that are not missing, and where they stand."""
+        rows = [row for row, cell in enumerate(self.sheet.columns[name]) if cell not in self.marks[name]]
+        return " and ".join(
+            f"{self.present[name][place]!r} ({self.sheet.places[rows[place]]})" for place in pair
+        )
 
     def remark(self, name: str) -> str:
         """What is not read as it looks in a column of numbers."""
@@ -259,7 +229,7 @@ def _class_lines(path: Path, draft: _Draft, named: bool) -> Iterator[str]:
         return
     if mixed := draft.mixed(label):
         raise UserError(
-            f"{path}: column {label!r} mixes decimal marks, {mixed}: write all numbers in the same way, or name another "
+            f"{path}: column {label!r} mixes {mixed}: write all numbers in the same way, or name another "
             "column with --target COLUMN"
         )
     if len(counts) > max(MOST_CLASSES, len(cells) // 2):
@@ -296,90 +266,110 @@ def _missing_line(draft: _Draft) -> str:
     return f"    {_line('missing', 'median', text + 'median fills them in, drop would remove most rows')}\n"
 
 
+@dataclass(frozen=True)
+class _Entry:
+    """The entry of a column in the schema, the reason for it, and what a reader should check."""
+
+    value: Any
+    why: str
+    remark: str = ""
+    is_quantity: bool = False
+
+    @property
+    def comment(self) -> str:
+        return "; ".join(filter(None, (self.why, self.remark)))
+
+    def continues(self, run: Sequence[tuple[str, _Entry]], name: str) -> bool:
+        """Whether it may share the line of numbered columns: a number, date or time on which there is nothing to remark."""
+        if not self.is_quantity or self.remark:
+            return False
+        return not run or (_next(run[-1][0]) == name and run[-1][1].value == self.value)
+
+
 def _column_lines(draft: _Draft) -> Iterator[str]:
     """A line for each column, or for several numbered columns x1, x2, ... of the same type."""
-    run: list[tuple[str, Any, str]] = []
+    run: list[tuple[str, _Entry]] = []
     for name in draft.features if draft.header else draft.sheet.names:
-        if name == draft.label:
+        own = name == draft.label
+        entry = _Entry(draft.class_options(), "the classes") if own else _drafted(draft, name)
+        if not entry.continues(run, name):
             yield from _run_lines(run)
             run = []
-            yield _line(name, {"unit": draft.units[name]} if draft.units.get(name) else {}, "the classes")
-            continue
-        entry, why, is_quantity = _drafted(draft, name)
-        if is_quantity and (not run or (_next(run[-1][0]) == name and run[-1][1] == entry)):
-            run.append((name, entry, why))
-            continue
-        yield from _run_lines(run)
-        run = [(name, entry, why)] if is_quantity else []
-        if not is_quantity:
-            yield _line(name, entry, why)
+        if entry.continues(run, name):
+            run.append((name, entry))
+        else:
+            yield _line(name, entry.value, entry.comment)
     yield from _run_lines(run)
-    if draft.header and draft.units.get(draft.label):
-        entry = {"type": "numeric", "unit": draft.units[draft.label]}
-        yield _line(draft.label, entry, "the class column, whose numbers have a unit")
+    if draft.header and draft.options(draft.label):
+        yield _line(draft.label, draft.class_options(), "the class column, whose numbers are written so")
 
 
-def _drafted(draft: _Draft, name: str) -> tuple[Any, str, bool]:
-    """The entry of a column in the schema, the reason, and whether it is a number, date or time."""
+def _drafted(draft: _Draft, name: str) -> _Entry:
     if name in draft.dropped:
-        return "drop", draft.dropped[name], False
+        return _Entry("drop", draft.dropped[name])
     cells = draft.present[name]
     kind = kind_of(cells)
     if kind == "categorical":
         levels = in_order(set(cells))
         ascending = in_scale(levels)
         if ascending is not None:
-            return {"type": "ordinal", "levels": ascending}, "a common scale, in ascending order", False
+            return _Entry({"type": "ordinal", "levels": ascending}, "a common scale, in ascending order")
+        units = draft.mixed_units(name)
         remarks = [
             on_levels(levels, draft.sheet.columns[name], draft.marks[name]),
             on_dates(levels)[2:],
-            on_unit(levels),
+            f"mixes {units}" if units else on_unit(levels),
         ]
-        return levels, "; ".join(filter(None, remarks)), False
+        return _Entry(levels, "", "; ".join(filter(None, remarks)))
     if kind in ("date", "time"):
-        entry, why, is_quantity = _drafted_moment(kind, cells)
-        remark = on_moments(draft.written.columns[name], draft.sheet.columns[name], draft.marks[name])
-        return entry, "; ".join(filter(None, (why, remark))), is_quantity
+        return _drafted_moment(draft, name, kind)
+    return _drafted_number(draft, name)
+
+
+def _drafted_number(draft: _Draft, name: str) -> _Entry:
+    cells = draft.present[name]
     numbers = np.array([float(cell) for cell in cells])
     reach, step = f"{numbers.min():g} to {numbers.max():g}", inferred_step(numbers)
-    unit = draft.units.get(name, "")
-    own = {"unit": unit} if unit else {}
-    bare = any(map(ZERO.fullmatch, draft.written.columns[name]))
-    stated = f"; {unit} next to every number{' but 0' if bare else ''}" if unit else ""
-    placeholder = on_numbers(numbers)
-    stated += "".join(f"; {remark}" for remark in (placeholder, draft.remark(name)) if remark)
+    own: dict[str, Any] = draft.options(name)
+    stated = ""
+    if "unit" in own:
+        bare = any(map(ZERO.fullmatch, draft.written.columns[name]))
+        stated = f"; {own['unit']} next to every number{' but 0' if bare else ''}"
+    dash = on_dashes(draft.written.columns[name], draft.marks[name], own.get("zero", ""))
+    larger = on_step(numbers, step) if step is not None else ""
+    found = (on_numbers(numbers), draft.remark(name), dash, on_moments_as_numbers(name, cells), larger)
+    remark = "; ".join(filter(None, found))
     if step is None:
-        return _entry("numeric", own), f"{reach}; any number of decimals{stated}", True
+        return _Entry(_entry("numeric", own), f"{reach}; any number of decimals{stated}", remark, True)
     if step == 1:
-        return _entry("integer", own), f"{reach}; whole numbers{stated}", True
+        return _Entry(_entry("integer", own), f"{reach}; whole numbers{stated}", remark, True)
     decimals = decimals_of(step)
-    plural = "" if decimals == 1 else "s"
-    return (
-        _entry("numeric", {"step": step, **own}),
-        f"{reach}; up to {decimals} decimal{plural}{stated}",
-        True,
-    )
+    why = f"{reach}; up to {decimals} decimal{'' if decimals == 1 else 's'}{stated}"
+    return _Entry(_entry("numeric", {"step": step, **own}), why, remark, True)
 
 
-def _drafted_moment(kind: Format, cells: Collection[str]) -> tuple[Any, str, bool]:
+def _drafted_moment(draft: _Draft, name: str, kind: Format) -> _Entry:
     """A date or time; with fractions of a second it has a step."""
+    cells = draft.present[name]
     reach = f"{min(cells)} to {max(cells)}"
+    remark = on_moments(draft.written.columns[name], draft.sheet.columns[name], draft.marks[name])
     step = inferred_step(np.array([number_of(cell, kind) for cell in cells]))
     if step == 1:
-        return kind, reach, True
-    return _entry(kind, {"step": ANY if step is None else step}), f"{reach}; fractions of a second", True
+        return _Entry(kind, reach, remark, True)
+    entry = _entry(kind, {"step": ANY if step is None else step})
+    return _Entry(entry, f"{reach}; fractions of a second", remark, True)
 
 
 def _entry(kind: str, options: Mapping[str, Any]) -> Any:
     return {"type": kind, **options} if options else kind
 
 
-def _run_lines(run: Sequence[tuple[str, Any, str]]) -> Iterator[str]:
+def _run_lines(run: Sequence[tuple[str, _Entry]]) -> Iterator[str]:
     if len(run) >= RUN:
-        yield _line(f"{run[0][0]}..{run[-1][0]}", run[0][1], f"{len(run)} columns")
+        yield _line(f"{run[0][0]}..{run[-1][0]}", run[0][1].value, f"{len(run)} columns")
         return
-    for name, entry, why in run:
-        yield _line(name, entry, why)
+    for name, entry in run:
+        yield _line(name, entry.value, entry.comment)
 
 
 def _constraint_lines(draft: _Draft) -> Iterator[str]:

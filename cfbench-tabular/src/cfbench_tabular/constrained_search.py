@@ -6,10 +6,10 @@ the factual is in the factual's class, so that no search ends there. The rows th
 in the same way, and are therefore in the class that it found. Of a set, those are left out that the repair brings closer
 to an earlier one than the explainer promises (its option ``minimum_distance``).
 
-The limits of the constrained columns are those of one factual where such a column is immutable or one-way; otherwise all
-factuals of a class share them. Explainers that solve a programme with the parameters of the model instead of querying it
-(``optimum``, ``mace``, ``tree-optimum``) have the constraints in their programmes; they declare that and are called as
-they are, with ``context.respects_constraints``.
+The limits of the constrained columns are those of one factual where such a column is immutable or one-way, or where the
+factual is outside of its range; all other factuals of a class share them. Explainers that solve a programme with the
+parameters of the model instead of querying it (``optimum``, ``mace``, ``tree-optimum``) have the constraints in their
+programmes; they declare that and are called as they are, with ``context.respects_constraints``.
 """
 
 from __future__ import annotations
@@ -110,26 +110,34 @@ class DifferentiableConstrainedModel(ConstrainedModel):
 def _constrained(model: Classifier, encoding: Encoding, factuals: Factuals) -> ConstrainedModel:
     """The model for factuals of one class, whose limits in constrained columns agree."""
     low, high = encoding.bounds
-    if _own_limits(encoding):
+    if _own_limits(encoding, factuals.vectors)[0]:
         low, high = (side[0] for side in encoding.allowed(factuals.vectors))
     kind = DifferentiableConstrainedModel if hasattr(model, "log_odds_gradient") else ConstrainedModel
     dependent = DependentColumns(encoding, low, high)
     return kind(cast(DifferentiableClassifier, model), dependent, int(factuals.classes[0]))
 
 
-def _own_limits(encoding: Encoding) -> bool:
-    """Whether a column that repairs change is immutable or one-way, so that each factual has its own limits there."""
+def _own_limits(encoding: Encoding, vectors: FloatArray) -> BoolArray:
+    """(B,) which of the factuals (B, d) have limits of their own in a column that repairs change.
+
+    All, where such a column is immutable or one-way; else those outside of the range of one.
+    """
     names = {name for one in encoding.constraints for name in (one.column, one.of[0])}
-    columns = [column for column in encoding.columns if column.name in names]
-    return any(column.immutable or column.direction != "any" for column in columns)
+    own = np.zeros(len(vectors), dtype=np.bool_)
+    low, high = encoding.bounds
+    for column, block in zip(encoding.columns, encoding.blocks, strict=True):
+        if column.name in names:
+            numbers = vectors[:, block.start]
+            own |= column.immutable or column.direction != "any"
+            own |= (numbers < low[block.start]) | (numbers > high[block.start])
+    return own
 
 
 def _groups(encoding: Encoding, factuals: Factuals) -> Iterator[IntArray]:
     """The indices of factuals that share a model: those of one class, or each alone."""
-    if _own_limits(encoding):
-        yield from np.arange(len(factuals))[:, None]
-        return
+    alone = _own_limits(encoding, factuals.vectors)
+    yield from np.flatnonzero(alone)[:, None]
     for label in (0, 1):
-        members = np.flatnonzero(factuals.classes == label)
+        members = np.flatnonzero((factuals.classes == label) & ~alone)
         if len(members):
             yield members

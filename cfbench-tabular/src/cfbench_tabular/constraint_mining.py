@@ -2,7 +2,9 @@
 
 A constraint says that one column is the product, ratio, sum or difference of two others. It must hold in every row
 up to the rounding of the file, half a unit of the last decimal of the column, and the standard deviation of the
-column must be at least ten times as large, so that it does not hold by chance. Of equivalent constraints (a = b * c,
+column must be at least ten times as large, so that it does not hold by chance. Of smaller numbers, such as those of persons
+in a household, a sum or difference must hold exactly, and the probability that shuffled columns satisfy it must be at most
+``CHANCE``. Of equivalent constraints (a = b * c,
 b = a / c) the one is chosen whose column has the most decimals, because that column was probably computed; then
 products before ratios.
 """
@@ -19,6 +21,8 @@ from cfbench_tabular.constraints import Constraint, FloatArray, Relation
 MOST_COLUMNS = 40
 """Numeric columns; wider tables are not searched, because the cost is cubic in their number."""
 LEAST_ROWS = 20
+CHANCE = 1e-6
+"""Largest probability that any exact sum or difference of a table holds in every row by chance."""
 SAMPLE = 50
 """Candidates must hold in these first rows before all rows are checked."""
 
@@ -33,7 +37,7 @@ def mine_constraints(columns: Mapping[str, Sequence[str]]) -> list[Constraint]:
     for constraint in _candidates(values, decimals):
         triple, weight = frozenset(constraint.columns), decimals[constraint.column]
         better = triple not in found or weight > found[triple][0]
-        if better and constraint.holds(values).all():
+        if better and constraint.holds(values).all() and _is_evident(constraint, values):
             found[triple] = weight, constraint
     order = list(columns)
     return sorted(
@@ -53,13 +57,29 @@ def _candidates(values: Mapping[str, FloatArray], decimals: Mapping[str, int]) -
         "difference": list(permutations(names, 2)),
     }
     derived = {name: 0.5 * 10.0 ** -decimals[name] for name in names}
-    derived = {name: half for name, half in derived.items() if values[name].std() >= 10 * half}
     for relation, every in pairs.items():
         for of in every:
             result = Constraint(column=of[0], relation=relation, of=of).expected(first)
             for name, half in derived.items():
                 if name not in of and np.nanmax(np.abs(first[name] - result)) <= 1.01 * half:
                     yield Constraint(column=name, relation=relation, of=of, absolute=half)
+
+
+def _is_evident(constraint: Constraint, values: Mapping[str, FloatArray]) -> bool:
+    """Whether the numbers of the column (N,) vary so much that the constraint does not hold by chance."""
+    own = values[constraint.column]
+    if own.std() >= 10 * constraint.absolute:
+        return True
+    if constraint.relation not in ("sum", "difference"):
+        return False
+    expected = constraint.expected(values)
+    if (np.abs(own - expected) > 1e-9 * np.maximum(1.0, np.abs(own))).any():
+        return False
+    levels, counts = np.unique(np.round(own, 9), return_counts=True)
+    shares = dict(zip(levels.tolist(), (counts / len(own)).tolist(), strict=True))
+    agreement = float(np.mean([shares.get(value, 0.0) for value in np.round(expected, 9).tolist()]))
+    candidates = len(values) ** 3
+    return bool(len(own) * np.log(agreement) + np.log(candidates) <= np.log(CHANCE))
 
 
 def _decimals(cell: str) -> int:

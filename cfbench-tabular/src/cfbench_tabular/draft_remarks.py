@@ -8,13 +8,16 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
+from cfbench_tabular.column_types import nearest_multiple
 from cfbench_tabular.file_format import ZERO, digits_apart
 from cfbench_tabular.number_forms import LEAST_NUMBERS, NUMBER
-from cfbench_tabular.schema_inference import is_number
+from cfbench_tabular.schema_inference import MOST_EXACT, is_number
 from cfbench_tabular.sheet import Sheet, in_order
 
 ZONE = re.compile(r"\d(?:Z|[+-]\d{2}(?::?\d{2})*)$")
 """At the end of a time in ISO 8601."""
+LEAST_EVIDENCE = 100
+"""A common divisor d of n distinct numbers is remarked on if d to the power of n is at least this."""
 PLACEHOLDERS = (-99.0, -999.0, -9999.0, 999.0, 9999.0, 99999.0)
 """Numbers that people write for a missing value."""
 
@@ -48,6 +51,19 @@ def on_numbers(numbers: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
         if own in PLACEHOLDERS and count > 1 and far:
             return f"{own:g} in {count:,} rows: if it means a missing value, add it to missing_marks"
     return ""
+
+
+def on_step(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], step: float) -> str:
+    """Of numbers (n,), multiples of ``step``: a larger step that all of them have, such as 12 months."""
+    multiples = np.unique(np.abs(np.rint(numbers / step)))
+    multiples = multiples[multiples > 0]
+    if not len(multiples) or multiples[-1] > MOST_EXACT:
+        return ""
+    divisor = int(np.gcd.reduce(multiples.astype(np.int64)))
+    if divisor == 1 or len(multiples) * np.log(divisor) < np.log(LEAST_EVIDENCE):
+        return ""
+    common = float(nearest_multiple(np.array([divisor * step]), step)[0])
+    return f"all are multiples of {common:g}: if no others can exist, set its step to {common:g}"
 
 
 def on_unit(cells: Iterable[str]) -> str:

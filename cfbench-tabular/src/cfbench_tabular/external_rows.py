@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.table import AnyArray
 
 COLUMNS = ["unit", "counterfactual", "column", "level", "value"]
@@ -34,6 +34,7 @@ def long_rows(table: pd.DataFrame, features: Mapping[str, AnyArray], path: Path)
     """
     if path.suffix == ".csv":
         table = table.mask(table == "")
+    table = _with_dates(table)
     if "unit" not in table and "row" in table:
         table = table.assign(unit=table["row"])
     lacking = [name for name in ("unit", "column", "value") if name not in table]
@@ -58,6 +59,20 @@ def long_rows(table: pd.DataFrame, features: Mapping[str, AnyArray], path: Path)
     return table[COLUMNS].astype({"level": "string"})
 
 
+def _with_dates(table: pd.DataFrame) -> pd.DataFrame:
+    """Columns of dates and times in Parquet as text in ISO 8601: dates where no time is other than midnight."""
+    moments = table.select_dtypes(["datetime", "datetimetz"])
+    for name, values in moments.items():
+        dates = (values.dropna() == values.dropna().dt.normalize()).all()
+        text = (
+            values.dt.strftime("%Y-%m-%d")
+            if dates
+            else values.map(lambda one: one.isoformat(), na_action="ignore")
+        )
+        table = table.assign(**{str(name): text.astype(object)})
+    return table
+
+
 def _integers(path: Path, given: pd.Series, lowest: int, highest: int, message: str) -> pd.Series:
     """Whole numbers within a range; "7.0" is 7."""
     numbers = pd.to_numeric(given, errors="coerce")
@@ -71,7 +86,8 @@ def _changes(path: Path, table: pd.DataFrame, features: Mapping[str, AnyArray]) 
     """Complete counterfactual rows as changes from the rows of the data set; an empty cell means no change."""
     lacking = [name for name in features if name not in table]
     if lacking:
-        raise UserError(f"{path}: has complete rows, but no column {', '.join(map(repr, lacking))}")
+        hint = did_you_mean(lacking[0], [str(name) for name in table if name not in features])
+        raise UserError(f"{path}: has complete rows, but no column {', '.join(map(repr, lacking))}.{hint}")
     duplicates = table[["unit", "counterfactual"]].duplicated()
     if duplicates.any():
         unit = table["unit"][duplicates].iloc[0]

@@ -199,8 +199,13 @@ NUMBER_AND_TEXT = re.compile(
 
 
 def number_pattern(decimal: str, thousands: str | None) -> re.Pattern[str]:
-    """Numbers with these marks: 1.234,50 and 1234,5 with ',' and '.', but not 0.899, which has no thousands."""
+    """Numbers with these marks: 1.234,50 and 1234,5 with ',' and '.', but not 0.899, which has no thousands.
+
+    With commas between thousands also 12,34,567 as it is written in India.
+    """
     whole = rf"[1-9]\d{{0,2}}(?:{re.escape(thousands)}\d{{3}})+|\d+" if thousands else r"\d+"
+    if thousands == ",":
+        whole = rf"[1-9]\d?(?:,\d{{2}})+,\d{{3}}|{whole}"
     return re.compile(
         rf"[+-]?(?:(?:{whole})(?:{re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+)(?:[eE][+-]?\d+)?"
     )

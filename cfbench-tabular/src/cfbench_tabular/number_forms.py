@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
-from cfbench_tabular.file_format import MONEY, UNITS, digits_apart
+from cfbench_tabular.file_format import MONEY, UNITS, ZERO, digits_apart
 
 Negatives = Literal["minus", "parentheses", "trailing"]
 Censored = Literal["error", "limit", "missing"]
@@ -23,7 +23,10 @@ MINUS = re.compile("[\u2212\u2013]")
 NUMBER = re.compile(r"[+-]?\s*(?:\d[\d.,' ]*|[.,]\d+)(?:[eE][+-]?\d+)?")
 """A number with any marks."""
 
-IN_PARENTHESES = re.compile(r"\(\s*([^()+\-]*\d[^()+\-]*)\)")
+IN_PARENTHESES = re.compile(
+    r"([^()+\-\d.,<>]{0,4}?)\s*\(\s*([^()+\-]*\d[^()+\-]*?)\s*\)\s*([^()+\-\d.,<>]{0,6})"
+)
+"""(5), and with a unit $ (5) and (5) €."""
 TRAILING = re.compile(r"([^()+\-]*\d(?:[^()+\-]*[^()+\-.,\s])?)\s*-")
 """5- and 5 €-, but not 5,- in which the hyphen stands for the missing cents."""
 
@@ -38,6 +41,8 @@ COMMA = re.compile(r"[+-]?(?:\d*,\d{1,2}|\d*,\d{4,}|0?,\d+|\d{1,3}(?:\.\d{3})+,\
 POINT = re.compile(r"[+-]?(?:\d*\.\d{1,2}|\d*\.\d{4,}|0?\.\d+|\d{1,3}(?:,\d{3})+\.\d*)")
 CODE = re.compile(r"0\d+|\d+[eE]\d+")
 """What may be a code, of a post office or a product, rather than a number: 01067 and 1E5."""
+INDIAN = re.compile(r"(?<![\d.,])[1-9]\d?(?:,\d{2})+,\d{3}(?![\d,])")
+"""A number in groups of two digits but for the last three: 12,34,567.89."""
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 """A number with one thousands mark, or with three decimals."""
 THREE_DECIMALS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
@@ -78,14 +83,13 @@ def _signed(distinct: set[str], negatives: Negatives, declared: bool) -> dict[st
     Codes and grades are no negative numbers: a column in which every number is in parentheses, or with few numbers, or in
     which only short numbers such as 2- have a minus behind them.
     """
-    found = {cell: _with_hyphen(cell, negatives) for cell in distinct}
+    found = {cell: with_hyphen(cell, negatives) for cell in distinct}
     changed = {cell: text for cell, text in found.items() if cell != text}
     if not changed or not (declared or _may_be_negative(found, changed, negatives)):
         return {}
-    parts = {digits_apart(text) for text in found.values()}
-    front, back = parts.pop()
-    units = front in ("", *MONEY) and back in ("", *UNITS)
-    return changed if not parts and units and all(map(_has_digit, found.values())) else {}
+    parts = {digits_apart(text) for text in found.values() if not ZERO.fullmatch(text)}
+    front, back = parts.pop() if parts else ("", "")
+    return changed if not parts and _is_unit(front, back) and all(map(_has_digit, found.values())) else {}
 
 
 def _may_be_negative(found: Mapping[str, str], changed: Mapping[str, str], negatives: Negatives) -> bool:
@@ -96,11 +100,28 @@ def _may_be_negative(found: Mapping[str, str], changed: Mapping[str, str], negat
     return negatives != "trailing" or any(sum(map(str.isdigit, cell)) >= LONG for cell in changed)
 
 
-def _with_hyphen(cell: str, negatives: Negatives) -> str:
+def with_hyphen(cell: str, negatives: Negatives) -> str:
+    """A number with a hyphen in front of it, if it is written as a negative one; other text unchanged."""
     cell = MINUS.sub("-", cell)
-    pattern = {"parentheses": IN_PARENTHESES, "trailing": TRAILING}.get(negatives)
-    inside = pattern.fullmatch(cell) if pattern is not None else None
-    return f"-{inside[1].strip()}" if inside else cell
+    if negatives == "parentheses" and (parts := in_parentheses(cell)):
+        front, inside, back = parts
+        return f"-{front}{inside} {back}".rstrip()
+    if negatives == "trailing" and (found := TRAILING.fullmatch(cell)):
+        return f"-{found[1].strip()}"
+    return cell
+
+
+def in_parentheses(cell: str) -> tuple[str, str, str] | None:
+    """What stands before, in and behind the parentheses of (5), $ (5) and (5) €; None for other text."""
+    found = IN_PARENTHESES.fullmatch(cell)
+    if found is None or not _is_unit(found[1].strip(), found[3].strip()):
+        return None
+    return found[1].strip(), found[2].strip(), found[3].strip()
+
+
+def _is_unit(front: str, back: str) -> bool:
+    """Whether these may stand in front of a number and behind it."""
+    return front in ("", *MONEY) and back in ("", *UNITS)
 
 
 def _has_digit(text: str) -> bool:
@@ -152,7 +173,7 @@ def may_be_thousands(cells: Collection[str]) -> bool:
 
 def hint_on(cell: str) -> str:
     """What a cell may be that is not a plain number: the end of a sentence, or ""."""
-    if IN_PARENTHESES.fullmatch(cell):
+    if in_parentheses(cell):
         return "; set 'negatives: parentheses' if it is a negative number"
     if TRAILING.fullmatch(cell):
         return "; set 'negatives: trailing' if it is a negative number"
@@ -192,12 +213,16 @@ def remark_on(
     if thousands in (",", ".") and grouped is not None and thousands in grouped:
         decimals = [cell for cell in pairs if (COMMA if thousands == "." else POINT).fullmatch(cell)]
         remark = f"{grouped!r} is read as {pairs[grouped]}"
+        decimals += [cell for cell in pairs if INDIAN.search(cell)]
         remarks.append(remark if decimals else f"{remark}: if it has decimals, set decimal to '{thousands}'")
+    indian = next((cell for cell in pairs if INDIAN.search(cell)), None)
+    if indian is not None and thousands == ",":
+        remarks.append(f"{indian!r} is read as {pairs[indian]}: digits in groups of two, as in India")
     return "; ".join(remarks)
 
 
 def _is_signed(cell: str) -> bool:
-    return bool(MINUS.search(cell)) or bool(IN_PARENTHESES.fullmatch(cell) or TRAILING.fullmatch(cell))
+    return bool(MINUS.search(cell)) or bool(in_parentheses(cell) or TRAILING.fullmatch(cell))
 
 
 def _distinct(cells: Sequence[str], marks: Iterable[str]) -> set[str]:

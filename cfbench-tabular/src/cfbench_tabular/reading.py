@@ -13,11 +13,13 @@ import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, unpacked
+from cfbench_tabular.account_forms import with_zeros
 from cfbench_tabular.column_types import inferred_step, nearest_multiple, off_step
 from cfbench_tabular.file_format import decoded, plain_columns, separator_of, without_lines, without_unit
 from cfbench_tabular.missing_values import without_missing
 from cfbench_tabular.number_forms import with_signs, without_limits
 from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
+from cfbench_tabular.serial_moments import with_moments
 from cfbench_tabular.sheet import Sheet, in_order, number_or_nan, numbers
 from cfbench_tabular.table import AnyArray, Column, FloatArray, Table
 
@@ -132,22 +134,20 @@ def plain(sheet: Sheet, schema: Schema) -> Sheet:
     plans, marks = schema.plans(), schema.missing_marks
     numeric = {plan.name for plan in plans if plan.kind == "numeric" and plan.format == "number"}
     levels = {plan.name for plan in plans if plan.levels is not None}
+    zeros = {plan.name: plan.zero for plan in plans if plan.zero}
+    sheet = replaced(sheet, with_zeros(sheet.columns, zeros, {plan.name: plan.unit for plan in plans}))
     sheet = replaced(sheet, with_signs(sheet.columns, marks, schema.negatives, numeric), levels)
     sheet = without_units(sheet, {plan.name: plan.unit for plan in plans if plan.levels is None})
     sheet = replaced(sheet, without_limits(sheet.columns, marks, schema.censored, numeric), levels)
-    if (
-        schema.decimal == "."
-        and schema.thousands is None
-        and schema.date_format is None
-        and schema.time_format is None
-    ):
-        return sheet
-    return replaced(
-        sheet,
-        plain_columns(
-            sheet.columns, marks, schema.decimal, schema.thousands, schema.date_format, schema.time_format
-        ),
-    )
+    if (schema.decimal, schema.thousands, schema.date_format, schema.time_format) != (".", None, None, None):
+        sheet = replaced(
+            sheet,
+            plain_columns(
+                sheet.columns, marks, schema.decimal, schema.thousands, schema.date_format, schema.time_format
+            ),
+        )
+    epochs = {plan.name: (plan.epoch, plan.format) for plan in plans if plan.epoch}
+    return replaced(sheet, with_moments(sheet.columns, epochs))
 
 
 def replaced(sheet: Sheet, columns: Mapping[str, Sequence[str]], unchanged: Collection[str] = ()) -> Sheet:

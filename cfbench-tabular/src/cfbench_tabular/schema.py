@@ -8,6 +8,8 @@
       income: {type: numeric, step: 0.01, unit: EUR, range: [0, 1000000]}
       grade: {type: ordinal, levels: [low, middle, high]}
       born: date                     # 1987-06-05
+      opened: {type: date, epoch: spreadsheet}      # 45123 is 2023-07-16; time with epoch unix: seconds since 1970
+      balance: {type: numeric, step: 0.01, zero: "-"}      # as accounts write 0
       sex: [female, male]            # categories, in this order
       smoker: {levels: {1: never, 2: former, 3: current}}    # value in the file: name of the level
       town: categorical              # levels as found in the file, sorted
@@ -37,7 +39,8 @@ from cfbench_tabular.constraints import Constraint
 from cfbench_tabular.number_range import NumberRange
 
 KINDS = ("numeric", "integer", "date", "time", "ordinal", "categorical", "drop")
-KEYS = ("type", "levels", "step", "unit", "range")
+KEYS = ("type", "levels", "step", "unit", "range", "zero", "epoch")
+EPOCHS = ("spreadsheet", "unix")
 ANY = "any"
 """As a step: any number."""
 MISSING_MARKS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
@@ -67,7 +70,7 @@ class Schema:
         Mapping[str, Any],
         Help(
             "numeric, integer, date, time, ordinal, categorical, drop, a list of levels, or a mapping with type, "
-            "levels, step, unit, range; by name; others are inferred"
+            "levels, step, unit, range, zero, epoch; by name; others are inferred"
         ),
     ] = field(default_factory=dict)
     constraints: Annotated[tuple[Constraint, ...], Help("between numeric columns")] = ()
@@ -169,6 +172,8 @@ class ColumnPlan:
         step: a number, "any", or None if it is to be inferred from the values.
         ordered: whether the levels ascend.
         unit, low, high, format: as in :class:`~cfbench_tabular.table.Column`.
+        zero: text that means 0, such as - in accounts; "" for none.
+        epoch: how the file counts dates or times as numbers: spreadsheet or unix; "" if it holds them as text.
     """
 
     name: str
@@ -180,6 +185,8 @@ class ColumnPlan:
     low: float | None = None
     high: float | None = None
     format: Format = "number"
+    zero: str = ""
+    epoch: str = ""
 
     @staticmethod
     def of(name: str, entry: Any) -> ColumnPlan:
@@ -206,9 +213,11 @@ class ColumnPlan:
 def _categorical(name: str, kind: str, fields: Mapping[str, Any]) -> ColumnPlan:
     if kind not in ("categorical", "ordinal"):
         raise UserError(f"column {name!r}: has levels, so its type cannot be {kind}")
-    for key in ("step", "range"):
+    for key in ("step", "range", "zero", "epoch"):
         if fields.get(key) is not None:
-            raise UserError(f"column {name!r}: has levels, so it cannot have a {key}")
+            raise UserError(
+                f"column {name!r}: has levels, so it cannot have {'an' if key == 'epoch' else 'a'} {key}"
+            )
     levels = _levels(name, fields["levels"])
     return ColumnPlan(
         name, "categorical", levels, ordered=kind == "ordinal", unit=str(fields.get("unit") or "")
@@ -241,7 +250,34 @@ def _quantity(name: str, kind: str | None, fields: Mapping[str, Any]) -> ColumnP
         low=low,
         high=high,
         format=form,
+        zero=_zero(name, fields, quantity and form == "number"),
+        epoch=_epoch(name, fields, form),
     )
+
+
+def _zero(name: str, fields: Mapping[str, Any], is_number: bool) -> str:
+    """The text that means 0."""
+    zero = fields.get("zero")
+    if zero is None:
+        return ""
+    if not isinstance(zero, str) or not zero.strip():
+        raise UserError(f"column {name!r}: zero must be the text that means 0, such as '-', got {zero!r}")
+    if not is_number:
+        raise UserError(f"column {name!r}: has a zero, so its type must be numeric or integer")
+    return zero.strip()
+
+
+def _epoch(name: str, fields: Mapping[str, Any], form: Format) -> str:
+    """How dates or times are counted."""
+    epoch = fields.get("epoch")
+    if epoch is None:
+        return ""
+    if epoch not in EPOCHS:
+        raise UserError(f"column {name!r}: epoch must be {' or '.join(EPOCHS)}, got {epoch!r}")
+    kinds = ("date", "time") if epoch == "spreadsheet" else ("time",)
+    if form not in kinds:
+        raise UserError(f"column {name!r}: has the epoch {epoch}, so its type must be {' or '.join(kinds)}")
+    return str(epoch)
 
 
 def _range(name: str, given: Any, form: Format) -> tuple[float | None, float | None]:

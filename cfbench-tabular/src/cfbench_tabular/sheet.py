@@ -62,8 +62,9 @@ def _moments(cells: Sequence[str], column: str, places: Sequence[str], form: For
             found[row] = number_of(cell, form)
         except ValueError:
             example = "2026-11-23" if form == "date" else "2026-11-23T12:30:00"
+            hint = "; if it counts days or seconds, set epoch" if np.isfinite(number_or_nan(cell)) else ""
             raise UserError(
-                f"{places[row]}: column {column!r}: {cell!r} is not a {form} such as {example}"
+                f"{places[row]}: column {column!r}: {cell!r} is not a {form} such as {example}{hint}"
             ) from None
     return found
 

@@ -48,6 +48,14 @@ def test_words_name_all_who_tie(write: Any, make_cell: Any) -> None:
     )
 
 
+@pytest.mark.parametrize(("values", "share"), [([0, 0], "0.0%, 0 of 2"), ([1, 0], "50.0%, 1 of 2")])
+def test_words_name_nobody_where_all_are_equal(
+    write: Any, make_cell: Any, values: list[int], share: str
+) -> None:
+    run = write(*(make_cell(name, {"validity": values}) for name in "abc"))
+    assert analysis.words(analysis.table([run])) == f"Valid counterfactuals: as many by all ({share})."
+
+
 def test_of_a_real_run_means_are_those_of_its_summary(real_run: Any) -> None:
     table = analysis.table([real_run]).query("group == 'total'")
     scores = real_run.scores[real_run.scores["metric"] == "realistic"]

@@ -58,6 +58,27 @@ def test_kdtree_returns_the_nearest_training_row_of_the_other_class() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_numbers_are_at_the_steps_of_their_columns(method: str) -> None:
+    """A term of 12, 24, ... months and a score in quarters, of which dice-ml knows the decimals only."""
+    columns = (Column("term", step=12.0), Column("score", step=0.25))
+    draw = np.random.default_rng(0)
+    background = np.stack([12.0 * draw.integers(1, 11, 80), 0.25 * draw.integers(0, 37, 80)], axis=1)
+    model = Line([0.1, 0.3], -8.0)
+    vectors = background[:6]
+    found = model.predict_proba(vectors)
+    factuals = Factuals(vectors, (found[:, 1] > found[:, 0]).astype(np.int64), tuple("abcdef"))
+    low, high = np.array([12.0, 0.0]), np.array([120.0, 9.0])
+    encoding = Encoding(columns, np.zeros(2), np.ones(2), low, high)
+    context = Context(encoding, background, lambda unit: generator("test", unit))
+    answers = DiceML(Config(method=method)).counterfactuals(model, factuals, context)[:, 0]
+    given = ~np.isnan(answers).any(axis=1)
+    assert given.all()
+    assert (answers[given, 0] % 12 == 0).all() and (answers[given, 1] % 0.25 == 0).all()
+    flipped = model.predict_proba(answers[given])
+    assert ((flipped[:, 1] > flipped[:, 0]) != (factuals.classes[given] == 1)).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_every_method_finds_rows_of_the_other_class(method: str) -> None:
     found = counterfactuals(Config(method=method), LENGTH, NUMBERS, [[0.0, 3.25], [4.0, 0.5]])
     assert found[0, 0, 0] > 2 >= found[1, 0, 0]

@@ -89,6 +89,12 @@ class Validity:
             if len(counts) > 1:
                 shares = counts["explained"] / counts["n"]
                 best, last = (shares[shares == edge].index for edge in (shares.max(), shares.min()))
+                if len(best) == len(shares):
+                    share_of_all = _share(counts.loc[best[0]])
+                    sentences.append(
+                        f"{criterion.capitalize()} counterfactuals: as many by all ({share_of_all})."
+                    )
+                    continue
                 sentences.append(
                     f"{criterion.capitalize()} counterfactuals: most by {listed(best)} "
                     f"({_share(counts.loc[best[0]])}), fewest by {listed(last)} ({_share(counts.loc[last[0]])})."

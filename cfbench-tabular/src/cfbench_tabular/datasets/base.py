@@ -73,6 +73,10 @@ def apply_options(table: Table, config: DatasetConfig) -> Table:
         columns[name] = dataclasses.replace(column, direction="up" if way == "up" else "down")
     for name in config.immutable:
         columns[name] = dataclasses.replace(columns[name], immutable=True, direction="any")
+    if all(column.immutable for column in columns.values()):
+        raise UserError(
+            f"{table.name}: every column is immutable, so that no counterfactual can exist: remove one from 'immutable'"
+        )
     target = config.target if config.target is not None else table.target_class
     if config.factual_class is not None and config.factual_class not in table.target:
         known = ", ".join(np.unique(table.target))

@@ -87,7 +87,7 @@ class NearestEnemy:
 
     def _free(self, encoding: Encoding, rows: FloatArray, others: FloatArray) -> bool:
         """Whether each of ``others`` (n, d) may be a counterfactual of each of the rows (A, d)."""
-        return self.config.constraints == "ignore" or not len(_exceeded(encoding, rows, others))
+        return self.config.constraints == "ignore" or not len(exceeded(encoding, rows, others))
 
 
 def nearest_enemies(model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
@@ -115,7 +115,7 @@ def _nearest(rows: FloatArray, others: FloatArray) -> IntArray:
     return found
 
 
-def _exceeded(encoding: Encoding, rows: FloatArray, others: FloatArray) -> IntArray:
+def exceeded(encoding: Encoding, rows: FloatArray, others: FloatArray) -> IntArray:
     """Positions in which one of ``others`` (n, d), rows of the table, is outside the limits of one of ``rows`` (A, d)."""
     positions = encoding.restricted
     if not len(positions):
@@ -131,7 +131,7 @@ def _admissible(encoding: Encoding, rows: FloatArray, others: FloatArray) -> Boo
     """(A, n) which of ``others`` (n, d) are within the limits of the counterfactuals of ``rows`` (A, d)."""
     found = np.ones((len(rows), len(others)), dtype=np.bool_)
     low, high = encoding.allowed(rows)
-    for position in _exceeded(encoding, rows, others):
+    for position in exceeded(encoding, rows, others):
         values = others[:, position]
         found &= (low[:, position, None] <= values) & (values <= high[:, position, None])
     return found

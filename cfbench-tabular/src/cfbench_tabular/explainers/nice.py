@@ -41,6 +41,7 @@ from cfbench_tabular.classifiers.base import predicted_classes, probabilities
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals
 from cfbench_tabular.explainers.columns import allowed_only
+from cfbench_tabular.explainers.nearest_enemy import exceeded
 from cfbench_tabular.explainers.spaced_sets import MinimumDistance, SpacedSets
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
@@ -235,7 +236,7 @@ class _Grafts:
     def nearest(self, rows: FloatArray) -> FloatArray:
         """(A, d) for each row (A, d) the graft of the nearest donor whose graft is of the other class, or NaN."""
         distances = self.heom.between(rows, self.donors)
-        if not self._constrained():
+        if not len(exceeded(self.encoding, rows, self.donors)):
             return np.asarray(self.donors[distances.argmin(axis=1)])
         found = np.full_like(rows, np.nan)
         for place, row in enumerate(rows):
@@ -249,7 +250,7 @@ class _Grafts:
 
         distances: (D,) of the donors.
         """
-        constrained = self._constrained()
+        constrained = len(self.encoding.restricted) > 0
         low, high = (side[0] for side in self.encoding.allowed(row[None]))
         order = distances.argsort(kind="stable")
         for part in _growing(len(order)):
@@ -259,9 +260,6 @@ class _Grafts:
                 donors = grafts[predicted_classes(self.model, grafts) != self.label]
             if len(donors):
                 yield donors
-
-    def _constrained(self) -> bool:
-        return bool(self.encoding.immutable.any() or any(c.direction != "any" for c in self.encoding.columns))
 
 
 def _growing(length: int) -> Iterator[slice]:

@@ -32,6 +32,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:Feasibility",
     config=f"{__name__}:Config",
     papers=("cftabular2021", "ustun2019actionable"),
+    version="2",
 )
 
 COLUMNS = (

@@ -2,8 +2,8 @@
 
 - RUC (univariate): each categorical position is exactly 0 or 1, and each number lies within the range of its column
   and is a multiple of its step (1 for whole numbers), if it has one. The range is that of all rows of the table unless
-  the schema gives one; it is widened by ``tolerance`` standard deviations to absorb rounding errors. The factual's own
-  value is always possible. CF-tabular has no steps.
+  the schema gives one; it is widened by ``tolerance`` standard deviations to absorb rounding errors. Where the factual
+  lies outside of it, its own value and those on the way to the range are possible. CF-tabular has no steps.
 - RMC (multivariate): each one-hot category has exactly one active level, and the constraints between the columns of
   the data set hold within their tolerance.
 - realistic: valid, RUC and RMC. It has a value for every factual, so that its mean is the realistic validity
@@ -38,6 +38,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:Realism",
     config=f"{__name__}:Config",
     papers=("cftabular2021",),
+    version="2",
 )
 
 
@@ -91,8 +92,10 @@ class Realism:
 def univariate(
     encoding: Encoding, vectors: FloatArray, tolerance: float, factuals: FloatArray | None = None
 ) -> BoolArray:
-    """(B,) whether every value of the vectors (B, d) is possible for its column, or that of ``factuals`` (B, d)."""
+    """(B,) whether every value of the vectors (B, d) is possible for its column, whose range ``factuals`` (B, d) extend."""
     low, high = encoding.bounds
+    if factuals is not None:
+        low, high = np.minimum(low, factuals), np.maximum(high, factuals)
     possible = (vectors >= low - tolerance) & (vectors <= high + tolerance) & ~encoding.grid.missed(vectors)
     if factuals is not None:
         possible |= vectors == factuals

@@ -197,7 +197,11 @@ class Frames:
         return frame.astype(dict.fromkeys(self.whole, np.int64))
 
     def vectors(self, frame: "DataFrame", row: FloatArray) -> FloatArray:
-        """(N, d) encoded rows of a frame; numbers equal to those of ``row`` (d,) get their exact values."""
+        """(N, d) encoded rows of a frame; numbers equal to those of ``row`` (d,) get their exact values.
+
+        dice-ml knows decimals but no other steps, such as terms of 12, 24 and 36 months: its numbers are moved to the
+        nearest value of their column before the model receives them.
+        """
         parts = []
         for place, (name, column) in enumerate(zip(self.names, self.encoding.columns, strict=True)):
             block = self.encoding.blocks[place]
@@ -210,7 +214,8 @@ class Frames:
             near = max(0.5 * 10.0 ** -self.decimals[name], 1e-6 * abs(own))
             part = self.encoding.encode_column(place, rounded)
             parts.append(np.where(np.abs(values - own)[:, None] < near, row[block], part))
-        return np.concatenate(parts, axis=1)
+        vectors = np.concatenate(parts, axis=1)
+        return self.encoding.snapped(vectors, np.broadcast_to(row, vectors.shape))
 
     def allowed(self, row: FloatArray) -> tuple[list[str], dict[str, list[Any]]]:
         """The names of the columns that may change, and their ranges or levels."""
