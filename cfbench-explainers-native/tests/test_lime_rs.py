@@ -10,8 +10,6 @@ from cfbench_explainers_native.lime_rs_paper import PaperOptions, coefficients
 from cfbench_recsys.edits import REMOVE
 from cfbench_recsys.scoring import BLOCK
 
-LXR = {"sampling": "catalogue", "samples": 150}
-
 
 def explain(setting, targets, **options):
     return LimeRS(Config(**options)).importances(targets, setting.context)
@@ -133,7 +131,7 @@ def test_a_recommender_that_ignores_the_profile_gives_exact_zeros(world, linear)
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"sampling": "catalogue"}, {"variant": "paper"}, {"samples": 40, "kernel_width": 0.5, "ridge": 0.1}],
+    [{}, {"sampling": "draws"}, {"variant": "paper"}, {"samples": 40, "kernel_width": 0.5, "ridge": 0.1}],
 )
 def test_awkward_users_stand_alone(awkward, curved, assert_each_unit_stands_alone, options):
     setting = type(awkward)(curved(420, 1), awkward.profiles, awkward.training)
@@ -157,32 +155,12 @@ class Recorder:
         return np.tile(profiles.toarray().sum(axis=1)[:, None], profiles.shape[1])
 
 
-def test_sampling_the_catalogue_flips_random_items(world):
-    setting = world(Recorder(), [range(200)], 400)
-    explain(setting, setting.targets([0], [399]), **LXR)
-    queries = np.concatenate(setting.model.profiles)[:150]
-    history = np.arange(400) < 200
-    assert (queries[0] == history).all()
-    flips = (queries[1:] != history).sum(axis=1)
-    assert flips.min() >= 50
-    assert flips.max() <= 100
-    assert 60 < flips.mean() < 90
-    added = (queries[1:] > history).sum() / (queries[1:] != history).sum()
-    assert 0.45 < added < 0.55, "seen and unseen items are flipped equally often"
+def test_draws_refuse_a_kernel():
+    with pytest.raises(UserError, match="kernel_width: has no effect with sampling: draws"):
+        Config(sampling="draws", kernel_width=0.2)
 
 
-def test_sampling_the_catalogue_recovers_a_linear_recommender_given_enough_neighbours(world, linear):
-    setting = world(linear(items=160), [range(30)], 160)
-    found = explain(setting, setting.targets([0], [155]), sampling="catalogue", samples=900, ridge=1e-9)
-    assert found[0] == pytest.approx(setting.model.W[:30, 155], abs=1e-5)
-
-
-def test_sampling_the_catalogue_refuses_a_kernel():
-    with pytest.raises(UserError, match="kernel_width: has no effect with sampling: catalogue"):
-        Config(sampling="catalogue", kernel_width=0.2)
-
-
-def test_neighbours_of_the_catalogue_weigh_by_their_share_of_all_flips():
+def test_neighbours_of_draws_weigh_by_their_share_of_all_flips():
     """By hand: one flip of four, then three of four."""
     assert flip_weights(np.array([0.0, 1.0, 3.0])) == pytest.approx([1.0, 1 - 1 / 4, 1 - 3 / 4])
 
@@ -275,13 +253,13 @@ def test_the_published_variant_refuses_a_target():
         Config(variant="paper", target="logit")
 
 
-def test_sampling_the_catalogue_explains_the_probability_by_default(world, linear):
+def test_draws_explain_the_probability_by_default(world, linear):
     class Sigmoid(type(linear(items=2))):
         link = "sigmoid"
 
     plain = linear(items=150)
     setting = world(Sigmoid(plain.W, plain.bias), [range(20)], 150)
     targets = setting.targets([0], [100])
-    by_default = explain(setting, targets, sampling="catalogue")
-    assert np.array_equal(by_default, explain(setting, targets, sampling="catalogue", target="probability"))
-    assert not np.array_equal(by_default, explain(setting, targets, sampling="catalogue", target="logit"))
+    by_default = explain(setting, targets, sampling="draws")
+    assert np.array_equal(by_default, explain(setting, targets, sampling="draws", target="probability"))
+    assert not np.array_equal(by_default, explain(setting, targets, sampling="draws", target="logit"))

@@ -51,9 +51,7 @@ def test_every_explainer_conforms(spec, check) -> None:
     verify(check, spec)
 
 
-@pytest.mark.parametrize(
-    "options", [{"variant": "paper"}, {"sampling": "catalogue", "samples": 150}], ids=str
-)
+@pytest.mark.parametrize("options", [{"variant": "paper"}, {"sampling": "draws", "samples": 150}], ids=str)
 def test_the_other_ways_of_lime_conform(options) -> None:
     report = check_component(Subject(SPECS["lime-rs"], LimeConfig(**options)), checks=checks["explainer"])
     assert report.passed, str(report)

@@ -29,7 +29,7 @@ def test_a_method_as_published_has_nothing_to_search(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("options", "searched"),
-    [({}, ["kernel_width", "ridge"]), ({"sampling": "catalogue"}, ["ridge"])],
+    [({}, ["kernel_width", "ridge"]), ({"sampling": "draws"}, ["ridge"])],
     ids=str,
 )
 def test_an_option_that_the_configuration_refuses_is_not_searched(

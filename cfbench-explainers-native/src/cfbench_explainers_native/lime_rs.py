@@ -16,19 +16,17 @@ solved, or the n x n dual when n < H.
 This is ``variant: cfbench``. ``variant: paper`` is the method as its authors published it, which edits no profile, see
 ``lime_rs_paper.py``.
 
-``sampling: draws`` repeats the code of LXR and CFExpRec (preset ``cfexprec``: with its 150 neighbours and ridge 1). A
+``sampling: draws`` repeats the code of LXR and CFExpRec (presets ``lxr``, ``cfexprec``: 150 neighbours and ridge 1). A
 neighbour has d draws with replacement, d uniform in 50..99: p = min(uniform in 0..d - 1, H) of them from the history, which
 removes what was drawn, the others from the unseen items, which adds them. Its weight is 1 - d_j / sum(d), so that
 ``kernel_width`` has no part in it. The surrogate has the items of the history as its only features (that code selects as
 many features as the history has items, and only these can be selected), and the default target is the probability. A short
 history is mostly removed in all neighbours, which hold dozens of items of no one's taste instead.
-``sampling: catalogue`` (preset ``lxr``) has the same weights and target, but flips 50 to 100 items drawn uniformly from the
-whole catalogue, and has a feature for each flipped item: in a large catalogue it hardly ever touches a short history.
 
 Departs from the sources: logits rather than probabilities, whose saturation causes ties, and margins where the
 recommender's link is softmax, whose logits are defined only up to a constant for each profile; all targets of a
-user share one set of subsets and forwards; no selection of features; with ``sampling: catalogue`` the explained item
-may be among the flipped ones, as neighbours do not depend on the target. Coefficients are rounded to the grid of
+user share one set of subsets and forwards; no selection of features; with ``sampling: draws`` the explained item
+may be among the added ones, as neighbours do not depend on the target. Coefficients are rounded to the grid of
 2**-30.
 Cost: at most ``samples`` model queries for each user, however many items are explained.
 """
@@ -75,17 +73,17 @@ SPEC = ComponentSpec(
 class Config:
     variant: Annotated[Variant, Help("paper: as published, see lime_rs_paper.py")] = "cfbench"
     sampling: Annotated[
-        Literal["history", "catalogue", "draws"],
+        Literal["history", "draws"],
         Help(
             "history: random parts of the user's history; draws: removals from it and additions of unseen items, as in "
-            "the code of LXR and CFExpRec; catalogue: flips of random items of the catalogue"
+            "the code of LXR and CFExpRec"
         ),
     ] = "history"
     target: Annotated[
         Target | None,
         Help(
-            "what is explained; none: logit, or margin where the recommender's link is softmax; with sampling catalogue "
-            "or draws the probability, or the score where the link is identity"
+            "what is explained; none: logit, or margin where the recommender's link is softmax; with sampling draws "
+            "the probability, or the score where the link is identity"
         ),
     ] = None
     samples: Annotated[int, Range(minimum=2), Help("edited profiles of each user")] = 256
@@ -102,10 +100,8 @@ class Config:
 
     def __post_init__(self) -> None:
         check_variant(self)
-        if self.sampling != "history" and "kernel_width" in not_default(self):
-            raise UserError(
-                f"kernel_width: has no effect with sampling: {self.sampling}, which has weights of its own"
-            )
+        if self.sampling == "draws" and "kernel_width" in not_default(self):
+            raise UserError("kernel_width: has no effect with sampling: draws, which has weights of its own")
 
 
 FEWEST_DRAWS, MOST_DRAWS = 50, 100
@@ -149,7 +145,7 @@ class ProfileLimeRS:
     def importances(self, targets: Targets, context: Context) -> FloatArray:
         """(B, H) coefficients of the surrogate."""
         target = self.config.target
-        if target is None and self.config.sampling != "history" and link_of(context.model) != "identity":
+        if target is None and self.config.sampling == "draws" and link_of(context.model) != "identity":
             target = "probability"
         function = TargetFunction.of(target, context.model, "lime-rs")
         importances = np.zeros(targets.history.shape)
@@ -167,9 +163,8 @@ class ProfileLimeRS:
 
     def _neighbours(self, user: int, history: IntArray, context: Context) -> Neighbours:
         generator = context.generator("lime-rs", user)
-        if self.config.sampling != "history":
-            make = _flips if self.config.sampling == "catalogue" else _draws
-            return make(user, history, self.config.samples, context.interactions.shape[1], generator)
+        if self.config.sampling == "draws":
+            return _draws(user, history, self.config.samples, context.interactions.shape[1], generator)
         retained = subsets(len(history), self.config.samples, generator)
         users = np.full(len(retained), user)
         edits = Edits.removals(users, np.broadcast_to(history, retained.shape), ~retained)
@@ -201,25 +196,6 @@ def flip_weights(flips: FloatArray) -> FloatArray:
     """(n,) weights of n neighbours with so many flips, the first untouched: 1 minus the share of all flips."""
     weights: FloatArray = 1.0 - flips / max(flips.sum(), 1.0)
     return weights
-
-
-def _flips(
-    user: int, history: IntArray, samples: int, items: int, generator: np.random.Generator
-) -> Neighbours:
-    """Neighbours with 50 to 100 random items flipped (at most all there are)."""
-    most = min(100, items)
-    counts = generator.integers(min(50, most), most + 1, size=samples - 1)
-    flipped = np.zeros((samples, items), dtype=np.bool_)
-    for neighbour, count in enumerate(counts, start=1):
-        flipped[neighbour, generator.choice(items, size=count, replace=False)] = True
-    seen = np.zeros(items, dtype=np.bool_)
-    seen[history] = True
-    added = np.flatnonzero(flipped.any(axis=0) & ~seen)
-    rows, columns = np.nonzero(flipped)
-    ops = np.where(seen[columns], REMOVE, ADD).astype(np.int8)
-    edits = Edits(np.full(samples, user), rows, np.full(len(rows), user), columns, ops)
-    features = np.concatenate([~flipped[:, history], flipped[:, added]], axis=1)
-    return Neighbours(features.astype(np.float64), edits, flipped.sum(axis=1).astype(np.float64))
 
 
 def _draws(

@@ -23,7 +23,7 @@ where items have no attributes.
 
 Adaptations: no attributes of items, the authors' main use; scores are not rounded to three digits; item frequencies are
 those of training users. Other papers (CFExpRec, Refined fidelity) call a method LIME-RS that perturbs the profile:
-``sampling: catalogue`` of ``variant: cfbench``, whose default ``sampling: history`` improves on that one.
+``sampling: draws`` of ``variant: cfbench``, whose default ``sampling: history`` improves on that one.
 
 Agreement with the authors' code and the package lime on the same samples (benchmarks/authors_native.py): on ml-100k with
 MF, 20 users, K = 5, the order of the importances and all 100 answers (the smallest prefix, PN-S 0.92, 9.9 edits) are
