@@ -14,9 +14,10 @@ counts the edits that did not lower the sum.
 With several items, at list level, a budget that does not suffice for all of them would be spent on the hardest. So
 descents towards all items, then towards fewer and fewer of the easiest, are made in place of this search
 (``staged_descent.py``), or after it where ``width`` is above 1. Where items are left at the end, the edits are also tried in
-the order of the first gradient, as ``one-gradient`` does: this reference displaces at least as many items. At list level
-the best answer is then improved by single changes of it on the real model (``single_changes.py``). The answer is the set
-met on the way that displaces the most items, then the smallest; none: no answer.
+the order of the first gradient, as ``one-gradient`` does: this reference displaces at least as many items. At list level,
+and where nothing was displaced, the best answer is then improved by single changes of it on the real model
+(``single_changes.py``). The answer is the set met on the way that displaces the most items, then the smallest; none: no
+answer.
 
 Not published elsewhere. A reference for every method that follows gradients: it follows the exact one at a real graph,
 never at a mixture of graphs. It is not the smallest: a gradient is what an infinitely small part of an edit does, and a
@@ -95,7 +96,7 @@ class GradientGreedy:
             best.queries[part.units] += 1
         left = (best.displaced < best.wanted)[block.possible.rows] & (first_gradient < 0)
         try_prefixes(best, np.where(left, -first_gradient, -np.inf))
-        for unit in np.flatnonzero(several & ~best.finished()).tolist():
+        for unit in np.flatnonzero((several | (best.displaced == 0)) & ~best.finished()).tolist():
             SingleChanges(best, unit).improve()
         answer = best.answer()
         return Answer(answer.edits, {**answer.details, "taken_back": taken_back})

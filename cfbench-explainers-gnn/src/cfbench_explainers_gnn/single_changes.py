@@ -1,4 +1,4 @@
-"""Single changes of the best answer to a list: edits taken back, made or exchanged, tested on the real model.
+"""Single changes of the best answer, of none to begin with: edits taken back, made or exchanged, tested on the real model.
 
 A gradient says little about a set of edits that is far from where it was taken. So, after descents have found an answer:
 
