@@ -189,6 +189,31 @@ def test_immutable_and_one_way_columns_are_respected_and_the_proof_holds_within_
             assert result.details["objective"][place] == pytest.approx(least, rel=1e-4, abs=1e-6)
 
 
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), trees=st.sampled_from([2, 4, 6]), objective=st.sampled_from(OBJECTIVES))
+def test_rows_for_which_half_of_a_forest_votes_count_as_what_the_model_predicts(
+    seed: int, trees: int, objective: str
+) -> None:
+    """Leaves that vote 0 or 1 tie in many rows, which are of class 0: the nearest counterfactual is often one of them."""
+    encoding = small_encoding(step=1.0)
+    model = Grown(encoding, seed, trees=trees)
+    model.trees = replace(model.trees, value=(model.trees.value > 0).astype(float))
+    model.offset = -trees / 2
+    rows = random_rows(encoding, 4, seed)
+    result, factuals, context = explained(model, encoding, rows, objective=objective)
+    costs = costs_of(objective, context)
+    assert result.details["proven"].all()
+    for place, row in enumerate(rows):
+        cells = all_cells(model, encoding, row)
+        proba = model.predict_proba(cells)
+        other = (proba[:, 1] > proba[:, 0]) != (factuals.classes[place] == 1)
+        if not other.any():
+            assert np.isnan(result.counterfactuals[place]).all()
+            continue
+        least = costs.of(cells[other], row).min()
+        assert result.details["objective"][place] == pytest.approx(least, rel=1e-4, abs=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["forest", "boosting"])
 def test_trained_ensembles_get_valid_answers_that_no_training_row_beats(kind: str) -> None:
     data = example_data()

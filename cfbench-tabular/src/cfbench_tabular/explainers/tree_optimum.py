@@ -9,16 +9,18 @@ Booleans (CP-SAT of OR-Tools) as the package OCEAN does:
   is a sum over the m_j. A category has one Boolean for each level, of which exactly one is true.
 - of each tree exactly one leaf is reached; a leaf implies the Booleans on its path.
 - the values of the reached leaves sum up to the other class, with at least ``margin`` beyond the boundary (votes of a
-  forest, log-odds of boosted trees).
+  forest, log-odds of boosted trees). Rows on the boundary are in class 0, also those for which half of a forest votes:
+  where class 0 is wanted, they count. If rounding puts the nearest of them into class 1, the search continues beyond the
+  margin, and what it finds is only proven where it costs no more.
 
 Reduced without loss: the nearest training row of the other class, with its changes undone as far as the class allows,
 costs R. The search is for rows that cost at most R/8, then R/4, R/2 and R, until there is one: values and leaves that
 cost more are left out, which makes the first programmes small, and each refuted budget is a lower bound.
 
 Values of leaves and costs become whole numbers (values are rounded to a part of ``margin``, costs downwards to one part in
-ten million of R), so that the solver is exact; ``bound`` is a lower bound of the objective of every row that is ``margin``
-beyond the boundary. Trees compare 32-bit numbers; the value above a threshold is the next such number, where a 64-bit
-number half a unit of rounding below it would do.
+ten million of R), so that the solver is exact; ``bound`` is a lower bound of the objective of every row of class 0, or of
+every row that is ``margin`` beyond the boundary in class 1. Trees compare 32-bit numbers; the value above a threshold is the
+next such number, where a 64-bit number half a unit of rounding below it would do.
 
 Details: ``objective`` of the row that is returned; ``bound``, below which there is none; ``proven``, 1 where both agree to
 one part in 10,000 (also if it is proven that no counterfactual exists), else 0. ``seconds`` limits the search for one
@@ -33,7 +35,9 @@ are only nearly in the programme then: the bound holds, but the row may cost mor
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
@@ -64,7 +68,7 @@ SPEC = ComponentSpec(
     },
     needs={"classifier": {"access": {"scores", "trees"}}},
     role="certified",
-    version="2",
+    version="3",
     certificate="where the detail 'proven' is 1: no row of the other class, within the observed ranges, the immutable and "
     "one-way columns, and the constraints between columns that the study searches with, has an objective below the detail "
     "'bound', to one part in 10,000",
@@ -110,8 +114,8 @@ class TreeOptimum:
             allowed = ConstrainedRows(model, reach, label, context.constraints)
             start = allowed.start(context.background[classes != label])
             most = np.inf if start is None else float(costs.of(start[None], row)[0]) * (1 + 1e-9) + 1e-12
-            needed = _Needed(offset, self.config.margin, -1.0 if label else 1.0)
-            found, bound = _search(tested, reach, most, needed, start, seconds, context.constraints)
+            search = partial(_search, tested, reach, most, start=start, constraints=context.constraints)
+            found, bound = self._nearest(search, model, label, offset, seconds)
             found = None if found is None else allowed.feasible(found)
             rows = [each for each in (start, found) if each is not None]
             if rows:
@@ -125,14 +129,38 @@ class TreeOptimum:
                 details[place, 2] = np.isinf(bound)
         return Explanation(found_rows, dict(zip(("objective", "bound", "proven"), details.T, strict=True)))
 
+    def _nearest(
+        self,
+        search: Callable[[_Needed, float], tuple[FloatArray | None, float]],
+        model: TreeClassifier,
+        label: int,
+        offset: float,
+        seconds: float,
+    ) -> tuple[FloatArray | None, float]:
+        """The nearest row (d,) of the other class than ``label`` or None, and a lower bound of the objective."""
+        end = time.perf_counter() + seconds
+        needed = _Needed(offset, self.config.margin, -1.0 if label else 1.0, ties=label == 1)
+        found, bound = search(needed, seconds)
+        if found is None or not needed.ties or predicted_classes(model, found[None])[0] != label:
+            return found, bound
+        beyond, _ = search(replace(needed, ties=False), max(end - time.perf_counter(), 0.0))
+        return beyond, bound
+
 
 @dataclass(frozen=True)
 class _Needed:
-    """sign * (sum of the leaves + offset) must be at least ``margin``."""
+    """sign * (sum of the leaves + offset) must be at least ``margin``; with ``ties``, at least 0."""
 
     offset: float
     margin: float
     sign: float
+    ties: bool
+
+    def least(self, scale: float, trees: int) -> int:
+        """What the leaves must sum up to, in parts of 1 / ``scale``, to which each of them is rounded."""
+        if self.ties:
+            return int(np.floor(-self.sign * self.offset * scale)) - trees
+        return int(np.ceil((self.margin - self.sign * self.offset) * scale))
 
 
 def _search(
@@ -140,8 +168,8 @@ def _search(
     reach: Reach,
     most: float,
     needed: _Needed,
-    start: FloatArray | None,
     seconds: float,
+    start: FloatArray | None,
     constraints: tuple[Constraint, ...] = (),
 ) -> tuple[FloatArray | None, float]:
     """A row (d,) or None, and a lower bound of the objective, infinite when there is no row within ``most``."""
@@ -292,7 +320,7 @@ class _Programme:
             for leaf, literal in zip(range(begin, end), reached, strict=True):
                 self._path(leaves, leaf, literal)
             terms += zip(reached, own, strict=True)
-        least = int(np.ceil((needed.margin - needed.sign * needed.offset) * scale))
+        least = needed.least(scale, len(trees.roots))
         self.model.add(sum(value * literal for literal, value in terms) + constant >= least)
 
     def _path(self, leaves: Leaves, leaf: int, literal: Any) -> None:
