@@ -4,7 +4,8 @@
 
 Writes NAME.csv (a row per cell and metric: mean, half the width of the 95% interval, units) and NAME.json. With
 ``--agreement`` NAME-agreement.csv has the shares of identical answers of each pair of explainers. With ``--analysis``
-NAME.csv is the table of an analysis instead, of this run and of those given by ``--also``.
+NAME.csv is the table of an analysis instead, of this run and of those given by ``--also``. With ``--merge`` the rows of the
+cells that did not run are left in the tables that exist, and each row has its commit.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
+from index_results import commit_of
 
 from cfbench_core.api import analyse
 from cfbench_core.run_directory import Run
@@ -38,6 +41,9 @@ def main() -> None:
         "--commit", help="of the sources that ran, for runs that were started outside their repository"
     )
     parser.add_argument("--also", action="append", default=[], help="another run for the analysis")
+    parser.add_argument(
+        "--merge", action="store_true", help="replace only the rows of the cells that this run has"
+    )
     options = parser.parse_args()
     run = Run(options.directory)
     if options.analysis:
@@ -48,22 +54,57 @@ def main() -> None:
         analyse(options.analysis, runs, **given).round(4).to_csv(f"{options.name}.csv", index=False)
         write_origin(runs, options.name, options.command, commit_of_run=options.commit)
         return
-    store(run, options.name, options.command, options.commit)
+    before = read_origin(options.name) if options.merge else None
+    store(run, options.name, options.command, options.commit, before)
     if options.agreement:
-        store_agreement(run, options.name)
+        store_agreement(run, options.name, before)
 
 
-def store(run: Run, name: str, command: str, commit_of_run: str | None = None) -> None:
-    """The means, and what they were measured with."""
+def read_origin(name: str) -> dict[str, Any]:
+    """What NAME.json says of the tables that exist."""
+    found: dict[str, Any] = json.loads(Path(f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def store(
+    run: Run,
+    name: str,
+    command: str,
+    commit_of_run: str | None = None,
+    before: Mapping[str, Any] | None = None,
+) -> None:
+    """The means, and what they were measured with; ``before``: the origin of a table whose other rows are left."""
     summary = run.summary
     table = summary[[*(label for label in LABELS if label in summary), "metric"]].copy()
     table.insert(table.columns.get_loc("metric"), "role", summary["cell"].map(roles(run)))
     table["mean"] = summary["mean"].map("{:.4g}".format)
     table["interval"] = ((summary["ci_high"] - summary["ci_low"]) / 2).map("{:.2g}".format)
     table["n"] = summary["n"]
+    more: dict[str, Any] = {"quality": run.quality.round(4).to_dict("records")}
+    if before is not None:
+        cells = [label for label in LABELS if label in table]
+        table["commit"] = commit_of_run or commit_of(run.environment)
+        table = merged(table, f"{name}.csv", cells, commit_of(dict(before)))
+        more["merged_into"] = {"command": before["command"], "note": before.get("note", "")}
     table.to_csv(f"{name}.csv", index=False)
-    quality = {"quality": run.quality.round(4).to_dict("records")}
-    write_origin([run], name, command, quality, commit_of_run=commit_of_run)
+    write_origin([run], name, command, more, commit_of_run=commit_of_run)
+
+
+def merged(new: pd.DataFrame, path: str, cells: list[str], commit_before: str) -> pd.DataFrame:
+    """The table that exists, with new rows for these cells; those without a commit get ``commit_before``."""
+    old = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if "commit" in new and "commit" not in old:
+        old["commit"] = commit_before
+    new = new.astype(object).where(new.notna(), "").astype(str)
+    measured = set(_names(new[cells]))
+    both = pd.concat([new, old[[name not in measured for name in _names(old[cells])]]], ignore_index=True)
+    places = {name: place for place, name in enumerate(dict.fromkeys(_names(old[cells])))}
+    order = [places.get(name, len(places)) for name in _names(both[cells])]
+    return both.iloc[pd.Series(order).sort_values(kind="stable").index]
+
+
+def _names(cells: pd.DataFrame) -> list[tuple[str, ...]]:
+    return list(cells.itertuples(index=False, name=None))
 
 
 def write_origin(
@@ -94,13 +135,16 @@ def roles(run: Run) -> dict[str, str]:
     return {cell.id: cell.role for cell in run.cells()}
 
 
-def store_agreement(run: Run, name: str) -> None:
+def store_agreement(run: Run, name: str, before: Mapping[str, Any] | None = None) -> None:
     """Of each pair of explainers in each setting, the share of identical answers and the mean overlap."""
     found = analyse("agreement", run)
     pairs = [*(label for label in LABELS if label in found and label != "explainer"), "explainer", "other"]
     found["metric"] = found["metric"].str.replace(" answers", "")
     wide = found.pivot_table(index=[*pairs, "n"], columns="metric", values="mean", sort=False).reset_index()
-    wide.round(4).to_csv(f"{name}-agreement.csv", index=False)
+    wide = wide.round(4)
+    if before is not None:
+        wide = merged(wide, f"{name}-agreement.csv", pairs, "")
+    wide.to_csv(f"{name}-agreement.csv", index=False)
 
 
 def commit() -> str:
