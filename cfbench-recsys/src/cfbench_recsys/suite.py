@@ -244,4 +244,4 @@ def explained_users(config: RecsysConfig, read: Sequence[Mapping[str, Any]]) -> 
         return f"users of {Path(protocol.users_file).name}"
     fewest = min(summary["users"] for summary in read)
     unsure = protocol.users > fewest or config.split.kind == "per-user"
-    return f"{'up to ' if unsure else ''}{protocol.users:,} users"
+    return f"{'up to ' if unsure else ''}{protocol.users:,} user{'' if protocol.users == 1 else 's'}"
