@@ -237,10 +237,14 @@ def chaos(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Builds the site into site/; its component tables come from the registry; checks its links. Nothing is fetched."""
+    """Builds the site into site/; its component tables come from the registry; checks its links. Nothing is fetched.
+
+    The tests of ``tests/replications`` compare declarations of components with the stored results.
+    """
     others = [str(wheel_of(name)) for name in DISTRIBUTIONS if name != "cfbench-core"]
-    session.install("-r", "docs/requirements.txt", str(wheel_of("cfbench-core")))
+    session.install("-r", "docs/requirements.txt", "pytest", str(wheel_of("cfbench-core")))
     session.install("--no-deps", *others)  # specs and configurations are read, nothing is computed: no torch
+    session.run("pytest", "tests/replications")
     session.run("mkdocs", "build", "--strict", "--quiet")
     check_links(session, ROOT / "site")
 
@@ -275,7 +279,8 @@ class SilentHandler(http.server.SimpleHTTPRequestHandler):
 def e2e(session: nox.Session) -> None:
     """What a newcomer does, in fresh environments made from the wheels: install, list, run, publish a plugin."""
     session.install("pytest", "pytest-xdist", "pyyaml", "jsonschema", *PACKAGING)
-    session.run("pytest", "tests", *PARALLEL, *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
+    others = "--ignore=tests/replications"  # run by the session docs, which has cfbench
+    session.run("pytest", "tests", others, *PARALLEL, *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
 
 
 @nox.session

@@ -11,7 +11,7 @@ import pytest
 from cfbench_core.registry import installed
 from cfbench_core.reproduction_levels import ReproductionLevel, level_of
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
 KINDS = ("explainer", "generator", "recommender")
 

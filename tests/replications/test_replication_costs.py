@@ -10,7 +10,7 @@ import pytest
 from cfbench_core.registry import installed
 from cfbench_core.replications import SCALES, Replication, loaded_replication
 
-RESULTS = Path(__file__).parent.parent / "docs" / "results"
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
 PAPERS = {found.spec.name: found for found in installed().components("replication")}
 WHOLE_RUNS = {"beyond-top-1", "refined-fidelity", "statement-factuality"}
 """Papers whose stored result is one run of all studies, at the scale small."""
