@@ -83,7 +83,7 @@ def store(
     more: dict[str, Any] = {"quality": run.quality.round(4).to_dict("records")}
     if before is not None:
         cells = [label for label in LABELS if label in table]
-        table["commit"] = commit_of_run or commit_of(run.environment)
+        table["commit"] = commit_of({"commit_of_the_run": source_of(run, commit_of_run)})
         table = merged(table, f"{name}.csv", cells, commit_of(dict(before)))
         more["merged_into"] = {"command": before["command"], "note": before.get("note", "")}
     table.to_csv(f"{name}.csv", index=False)
@@ -118,7 +118,7 @@ def write_origin(
     environment = runs[0].environment
     about = {
         "command": command,
-        "commit_of_the_run": environment["git"] or (commit_of_run and {"commit": commit_of_run}),
+        "commit_of_the_run": source_of(runs[0], commit_of_run),
         "commit_when_stored": commit(),
         "hardware": environment["hardware"],
         "versions": environment["distributions"],
@@ -128,6 +128,13 @@ def write_origin(
     if len(runs) > 1:
         about["elapsed_seconds_by_run"] = {run.directory.name: round(elapsed_seconds(run), 1) for run in runs}
     Path(f"{name}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def source_of(run: Run, commit_of_run: str | None) -> dict[str, Any] | None:
+    """The commit that a run recorded; where it recorded none, the one that is given."""
+    recorded: dict[str, Any] | None = run.environment["git"]
+    given = {"commit": commit_of_run} if commit_of_run else None
+    return recorded or given
 
 
 def roles(run: Run) -> dict[str, str]:

@@ -178,11 +178,11 @@ def test_draws_from_the_history_remove_most_of_a_short_one(world):
     assert (queries[0] == history).all()
     pairs = [(d, min(first, 4)) for d in range(50, 100) for first in range(d)]
     weight = np.array([1 / (50 * d) for d, _ in pairs])
-    kept = weight @ [4 * (3 / 4) ** own for _, own in pairs]
+    remaining = weight @ [4 * (3 / 4) ** own for _, own in pairs]
     added = weight @ [996 * (1 - (995 / 996) ** (d - own)) for d, own in pairs]
-    assert queries[1:, :4].sum(axis=1).mean() == pytest.approx(kept, rel=0.03)
+    assert queries[1:, :4].sum(axis=1).mean() == pytest.approx(remaining, rel=0.03)
     assert queries[1:, 4:].sum(axis=1).mean() == pytest.approx(added, rel=0.03)
-    assert kept < 1.4, "two thirds of the history are removed"
+    assert remaining < 1.4, "two thirds of the history are removed"
 
 
 def test_with_draws_the_surrogate_is_a_ridge_regression_on_the_history(world, curved):

@@ -217,8 +217,8 @@ def test_a_factual_outside_of_the_range_of_a_constrained_column_may_keep_its_val
     assert outside.sum() >= 5 and given.mean() >= 0.9
     after = data.encoding.decode(found[given])
     assert (after["area"] <= np.maximum(before["area"][given], largest)).all()
-    kept = after["area"] == before["area"][given]
-    assert kept[outside[given]].mean() >= 0.5
+    unchanged = after["area"] == before["area"][given]
+    assert unchanged[outside[given]].mean() >= 0.5
 
 
 def test_explainers_search_among_such_rows_unless_the_study_is_that_of_the_paper() -> None:

@@ -1,6 +1,6 @@
 """Dates and times that a file holds as numbers: days as spreadsheets count them, seconds as Unix does.
 
-Whether 45123 is a number or 2023-07-16 cannot be told from the number. A column is read as dates only if its entry says
+The number 45123 does not show whether it stands for 2023-07-16. A column is read as dates only if its entry says
 so (``epoch``); ``cfbench init --csv`` remarks on numbers that may be dates where the name of the column says date.
 """
 
