@@ -83,9 +83,7 @@ class PublishedSpheres:
         radii: FloatArray = np.full(len(factuals), self.radius)
         shrinking = np.arange(len(factuals))
         for _ in range(self.halvings):
-            enemies = self._nearest(
-                factuals[shrinking], self._balls(factuals[shrinking], radii[shrinking])
-            )
+            enemies = self._nearest(factuals[shrinking], self._balls(factuals[shrinking], radii[shrinking]))
             radii[shrinking] /= SHRINKING
             shrinking = shrinking[complete(enemies)]
             if len(shrinking) == 0:
