@@ -14,10 +14,10 @@ CHECKOUT is a copy of
 - mace: https://github.com/amirhk/mace, ``findClosestCounterfactualSample`` with the distance ``one_norm`` and a tolerance of
   1e-5, as in its experiments, on z3. It translates networks of one output; ours has two, so it gets their difference.
 
-Their programs are imported from the checkout and run as they are. For today's NumPy ``np.in1d`` and ``np.infty``, which it no
-longer has, are set to ``np.isin`` and ``np.inf``, the same functions and numbers; modules for plots and debugging, which
-are not called, are left out. Growing Spheres draws its random numbers from the stream that ours has for the same row, in the
-row ``authors``, and from another one in ``authors, other draws``.
+Their programs are imported from the checkout and run as they are. For today's NumPy ``np.in1d`` and ``np.infty``, which it
+no longer has, are set to ``np.isin`` and ``np.inf``, the same functions and numbers; modules for plots and debugging,
+which are not called, are left out. Growing Spheres draws its random numbers from the stream that ours has for the same
+row, in the row ``authors``, and from another one in ``authors, other draws``.
 
 Columns: see ``authors_tabular_rows.py``. MACE has no unique answer, as any within its tolerance of the nearest will do; for
 it, ``identical`` is the share of the factuals for which the distances of both answers differ by twice the tolerance at
@@ -38,9 +38,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from authors_tabular_rows import SETS, Answers, Case, case, our_answers, stored, table_rows, timed
-
 import numpy as np
+from authors_tabular_rows import SETS, Answers, Case, case, our_answers, stored, table_rows, timed
 
 from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.base import predicted_classes

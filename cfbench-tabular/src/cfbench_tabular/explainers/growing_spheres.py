@@ -72,7 +72,9 @@ class Config:
         Help("published: as in the authors' code, with samples, radius, halvings and layers alone"),
     ] = "cfbench"
     radius: Annotated[
-        float, Range(above=0), Help("first eta, in standard deviations per column; published: of all together")
+        float,
+        Range(above=0),
+        Help("first eta, in standard deviations per column; published: of all together"),
     ] = 0.1
     halvings: Annotated[int, Range(minimum=0), Help("at most; published: divisions by ten")] = 30
     layers: Annotated[int, Range(minimum=1), Help("maximum number of shells")] = 100
@@ -90,7 +92,7 @@ class GrowingSpheres:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
-        """(B, k, d), in the order in which they are found, the nearest first as a rule; (B, d) for k = 1, or as published."""
+        """(B, k, d), in the order in which they are found, mostly the nearest first; (B, d) for k = 1, or as published."""
         if self.config.loop == "published":
             return self._published(model, factuals, context).rows()
         search = ShellSearch(self.config, model, factuals, context)
