@@ -1,9 +1,10 @@
-"""SEDC, Growing Spheres and MACE next to the code that their authors published, on the same networks and rows.
+"""NICE, SEDC, Growing Spheres and MACE next to the code that their authors published, on the same networks and rows.
 
     python benchmarks/authors_tabular_searches.py sedc CHECKOUT --keep docs/results/authors-tabular-searches
     python benchmarks/authors_tabular_searches.py growing-spheres CHECKOUT --keep docs/results/authors-tabular-searches
-    pip install pysmt; python benchmarks/authors_tabular_searches.py mace CHECKOUT --sets iris wine balance-scale \\
+    pip install pysmt; python benchmarks/authors_tabular_searches.py mace CHECKOUT --sets iris balance-scale \\
         --keep docs/results/authors-tabular-searches
+    python benchmarks/authors_tabular_searches.py nice examples/nicex-explainer --keep docs/results/authors-tabular-searches
 
 CHECKOUT is a copy of
 
@@ -13,6 +14,9 @@ CHECKOUT is a copy of
   radius 0.1, divided by ten);
 - mace: https://github.com/amirhk/mace, ``findClosestCounterfactualSample`` with the distance ``one_norm`` and a tolerance of
   1e-5, as in its experiments, on z3. It translates networks of one output; ours has two, so it gets their difference.
+
+NICE is the authors' library NICEx (``pip install --no-deps NICEx==0.2.3``) with its default options, through its adapter in
+``examples/nicex-explainer``.
 
 Their programs are imported from the checkout and run as they are. For today's NumPy ``np.in1d`` and ``np.infty``, which it
 no longer has, are set to ``np.isin`` and ``np.inf``, the same functions and numbers; modules for plots and debugging,
@@ -65,6 +69,18 @@ def main() -> None:
         rows = METHODS[options.method](given, options.checkout.resolve())
         command = "python benchmarks/authors_tabular_searches.py METHOD CHECKOUT"
         stored(options.keep, rows, command)
+
+
+def nice(given: Case, adapter: Path) -> list[dict[str, Any]]:
+    with _first_in_path(adapter / "src"):
+        theirs = importlib.import_module("cfbench_explainer_nicex.nicex")
+
+    def run() -> FloatArray:
+        library = theirs.NICEx(theirs.Config())
+        found: FloatArray = library.counterfactuals(given.model, given.factuals, given.context)
+        return found
+
+    return table_rows(given, "nice", {"paper": our_answers(given, "nice"), "authors": _timed(run, given)})
 
 
 def sedc(given: Case, checkout: Path) -> list[dict[str, Any]]:
@@ -275,6 +291,7 @@ def _silent() -> Iterator[None]:
 
 
 METHODS: dict[str, Callable[[Case, Path], list[dict[str, Any]]]] = {
+    "nice": nice,
     "sedc": sedc,
     "growing-spheres": growing_spheres,
     "mace": mace,
