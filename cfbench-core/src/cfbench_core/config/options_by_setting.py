@@ -41,19 +41,28 @@ class ProblemError(Exception):
 
 
 def named_preset(
-    document: Document, node: yaml.MappingNode, name: yaml.Node, spec: ComponentSpec
+    document: Document, node: yaml.MappingNode, name: yaml.Node, spec: ComponentSpec, model_kind: str
 ) -> yaml.MappingNode:
     """A component's node with the options of the preset that it names, where it does not give them itself.
+
+    Args:
+        model_kind: the kind of the suite's models, for which ``auto`` is right too.
 
     Raises:
         ProblemError: if there is no such preset.
     """
     known = _known(name, spec)
     if not isinstance(name, yaml.ScalarNode) or name.value not in known:
-        hint = did_you_mean(str(name.value), known) if isinstance(name, yaml.ScalarNode) else ""
-        there = f" It has: {', '.join(known)}" if known else f" {spec.name} has no presets"
+        right = [*known, AUTO] if _has_combinations(spec, model_kind) else list(known)
+        hint = did_you_mean(str(name.value), right) if isinstance(name, yaml.ScalarNode) else ""
+        there = f" It has: {', '.join(right)}" if known else f" {spec.name} has no presets"
         raise ProblemError(name, "preset", f"no preset {shown(name)}.{hint or there}")
     return _together(node, _taken(document, name, name.value, known))
+
+
+def _has_combinations(spec: ComponentSpec, model_kind: str) -> bool:
+    """Whether a component may have options by data and model."""
+    return spec.kind in (model_kind, "explainer")
 
 
 def is_auto(name: yaml.Node | None) -> bool:
@@ -78,7 +87,7 @@ def options_by_combination(
     if not auto and stated is None:
         return {}
     key = "preset" if auto else "options_for"
-    if spec.kind not in (model_kind, "explainer"):
+    if not _has_combinations(spec, model_kind):
         raise ProblemError(given[key], key, f"a {spec.kind} has no options by data and model")
     if auto and stated is not None:
         raise ProblemError(stated, "options_for", "cannot stand next to 'preset: auto'")
