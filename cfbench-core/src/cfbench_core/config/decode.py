@@ -411,7 +411,9 @@ class _Decoder:
         preset = given.get("preset") if isinstance(node, yaml.MappingNode) else None
         try:
             if preset is not None and not is_auto(preset):
-                options_node = named_preset(self.document, options_node, preset, spec, self.model_kind)
+                options_node = named_preset(
+                    self.document, options_node, preset, spec, config, self.model_kind
+                )
             options = self.dataclass(options_node, config, path, skip=RESERVED)
             other = WRONG if options is WRONG else self.options_for(options_node, spec, config, path)
         except ProblemError as problem:
@@ -425,7 +427,7 @@ class _Decoder:
 
     def options_for(self, node: yaml.MappingNode, spec: ComponentSpec, cls: type, path: str) -> Any:
         """Options for combinations of data and model (``options_by_setting.py``), by name; WRONG if some are wrong."""
-        nodes = options_by_combination(self.document, node, spec, self.model_kind)
+        nodes = options_by_combination(self.document, node, spec, cls, self.model_kind)
         self.stated += [
             (value, f"{path}.options_for") for key, value in node.value if key.value == "options_for"
         ]
