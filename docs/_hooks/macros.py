@@ -32,6 +32,7 @@ MACROS: dict[str, Callable[..., str]] = {
     "against_literature": against_published.against_literature,
     "claims_of_paper": replications.claims_of_paper,
     "verdicts_of_paper": replications.verdicts_of_paper,
+    "verdicts_on_claims": replications.verdicts_on_claims,
     "numbers_of_paper": replications.numbers_of_paper,
     "counted_claims": replications.counted_claims,
     "states_of_results": states.states_of_results,
