@@ -123,6 +123,28 @@ def test_an_order_of_fewer_than_six_generators_decides_nothing(kind):
     assert np.isnan(value) and verdict(claim(kind), value).word == "not reproducible"
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "absent", "word"),
+    [
+        # XRec could have a higher maximum, a lower minimum or difference; it cannot undo what others have reached.
+        ("maximum", 0.4, ["xrec"], "undecided"),
+        ("maximum", 0.6, ["xrec"], "confirmed"),
+        ("minimum", 0.6, ["xrec"], "undecided"),
+        ("minimum", 0.4, ["xrec"], "refuted"),
+        ("smallest difference", 0.6, ["xrec"], "undecided"),
+        ("smallest difference", 0.4, ["xrec"], "refuted"),
+        # 0.8 of five of six generators is between 0.67 and 0.83, 0.8 of three between 0.4 and 0.9.
+        ("share below", 0.8, ["xrec"], "confirmed"),
+        ("share below", 0.8, ["xrec", "pepler", "cer"], "undecided"),
+        ("share below", 0.2, ["xrec"], "refuted"),
+        ("maximum", 0.4, [], "refuted"),
+        ("minimum", 0.6, [], "confirmed"),
+    ],
+)
+def test_a_claim_that_a_missing_generator_could_change_is_undecided(kind, value, absent, word):
+    assert verdict(claim(kind), value, "", absent).word == word
+
+
 def test_a_missing_metric_decides_nothing():
     assert np.isnan(statistic(claim("maximum", metric="absent"), six))
     assert np.isnan(statistic(claim("share below", subject="absent"), six))
@@ -264,16 +286,18 @@ def test_metrics_that_are_one_under_overlap_are_found(run, answer):
 def test_numbers_of_the_papers_data_are_decided_by_the_interval_of_the_mean():
     table = pd.DataFrame(
         {
-            "dataset": ["toys", "toys", "toys", "guitars"],
-            "ours": [0.5, 0.5, 0.9, 0.5],
-            "std": [0.1, 1.0, 0.1, 0.1],
-            "n": [100, 100, 100, 100],
-            "printed": [0.52, 0.52, 0.52, np.nan],
-            "rounded_by": [0.005, 0.005, 0.005, np.nan],
+            "dataset": ["toys", "toys", "toys", "guitars", "toys"],
+            "ours": [0.5, 0.5, 0.9, 0.5, 0.5],
+            "std": [0.1, 1.0, 0.1, 0.1, np.nan],
+            "n": [100, 100, 100, 100, 1],
+            "printed": [0.52, 0.52, 0.52, np.nan, 0.52],
+            "rounded_by": [0.005, 0.005, 0.005, np.nan, 0.005],
         }
     )
     found = _with_verdicts(table, 0.1)
-    assert found["verdict"].tolist() == ["confirmed", "undecided", "refuted", "not comparable"]
+    assert found["verdict"].tolist() == [
+        *("confirmed", "undecided", "refuted", "not comparable", "undecided")
+    ]
 
 
 def test_a_study_of_reviews_does_not_replace_the_study_of_explanations(tmp_path, monkeypatch):

@@ -20,7 +20,15 @@ from cfbench_core.analyses import Figure
 from cfbench_core.config import Help, Range
 from cfbench_core.reports.verdict_cells import LEGEND, MARKS, verdict_cell
 from cfbench_core.specs import ComponentSpec
-from cfbench_core.verdicts import MARGIN, NOT_COMPARABLE, Interval, Verdict, count_verdicts, number_verdict
+from cfbench_core.verdicts import (
+    MARGIN,
+    NOT_COMPARABLE,
+    UNDECIDED,
+    Interval,
+    Verdict,
+    count_verdicts,
+    number_verdict,
+)
 from cfbench_text.analysis.number_texts import count_text, number_text
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
@@ -323,6 +331,8 @@ def _with_verdicts(table: pd.DataFrame, margin: float) -> pd.DataFrame:
             found.append(Verdict(NOT_COMPARABLE, "not a data set of the paper"))
         elif isinstance(row.get(STAND_IN), str) and row[STAND_IN]:
             found.append(Verdict(NOT_COMPARABLE, row[STAND_IN]))
+        elif row["n"] == 1 and not np.isnan(row["printed"]):
+            found.append(Verdict(UNDECIDED, "one text, whose mean has no interval"))
         else:
             found.append(number_verdict(row["printed"], ours, margin=margin, rounded_by=row["rounded_by"]))
     words, reasons = zip(*found, strict=True) if found else ((), ())
@@ -355,7 +365,8 @@ def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, An
             here = statistic(claim, own)
             of_claim = own[own["metric"].isin([claim["metric"], claim["subject"]])]
             other = "; ".join(dict.fromkeys(filter(None, of_claim[STAND_IN].fillna(""))))
-            decided = verdict(claim, here, other)
+            absent = [name for name in GENERATORS if name not in set(of_claim["model"])]
+            decided = verdict(claim, here, other, absent)
             yield {
                 "table": CLAIMS,
                 "metric": claim["claim"],
