@@ -8,6 +8,7 @@ from cfbench_core import api
 from cfbench_core.analyses import find, run_analysis
 from cfbench_core.registry import installed
 from cfbench_core.verdicts import RELATIONS
+from cfbench_text.analysis.number_verdicts import with_verdicts
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
     GENERATORS,
@@ -17,7 +18,7 @@ from cfbench_text.analysis.published_factuality import (
     verdict,
 )
 from cfbench_text.analysis.published_measures import stand_in
-from cfbench_text.analysis.reproduction import Config, Reproduction, _with_verdicts, parts, sizes
+from cfbench_text.analysis.reproduction import Config, Reproduction, parts, sizes
 from cfbench_text.analysis.shared import repeated
 
 analysis = Reproduction(Config())
@@ -294,7 +295,7 @@ def test_numbers_of_the_papers_data_are_decided_by_the_interval_of_the_mean():
             "rounded_by": [0.005, 0.005, 0.005, np.nan, 0.005],
         }
     )
-    found = _with_verdicts(table, 0.1)
+    found = with_verdicts(table, 0.1)
     assert found["verdict"].tolist() == [
         *("confirmed", "undecided", "refuted", "not comparable", "undecided")
     ]
@@ -356,5 +357,5 @@ def test_a_number_of_a_stand_in_is_not_comparable_on_the_papers_data():
         "printed": 0.5,
         "stand_in": "overlap in place of an LLM",
     }
-    found = _with_verdicts(pd.DataFrame([row]), 0.1)
+    found = with_verdicts(pd.DataFrame([row]), 0.1)
     assert found[["verdict", "reason"]].values.tolist() == [["not comparable", "overlap in place of an LLM"]]
