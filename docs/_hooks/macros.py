@@ -36,6 +36,7 @@ MACROS: dict[str, Callable[..., str]] = {
     "numbers_of_paper": replications.numbers_of_paper,
     "counted_claims": replications.counted_claims,
     "states_of_results": states.states_of_results,
+    "state_of": states.state_of,
     "count_states": states.count_states,
     "count_results": states.count_results,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs" / "_hooks"))
 
 from result_tables.replications import verdicts_on_claims  # noqa: E402
+from result_tables.states import state_of  # noqa: E402
 
 PAGE = (ROOT / "docs/replications/index.md").read_text("utf-8")
 STORED = sorted((ROOT / "docs/results").glob("replication-*.csv"))
@@ -44,3 +46,15 @@ def test_a_line_for_each_claim_has_its_stored_verdicts(name: str) -> None:
     stored = [row["verdict"] for row in claims(name)]
     assert sorted(found) == sorted(stored) and set(found) <= set(VERDICTS)
     assert len({row[0] for row in rows}) == len(rows) == len(stored) // len(ours)
+
+
+def test_the_state_of_each_paper_is_that_of_the_index() -> None:
+    index = json.loads((ROOT / "docs/results/index.json").read_text("utf-8"))
+    states = {result["name"]: result for result in index["results"]}
+    shown = re.findall(r'\{\{ state_of\("([\w-]+)"\) \}\}', PAGE)
+    assert shown == LISTED
+    for name in shown:
+        text = state_of(name)
+        assert text.partition(":")[0] == states[name]["state"]
+        changed = [one["component"].rpartition("/")[2] for one in states[name]["outdated"]]
+        assert [part.split()[0] for part in text.partition(": ")[2].split(", ") if part] == changed
