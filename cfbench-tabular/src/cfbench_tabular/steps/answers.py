@@ -24,19 +24,29 @@ COLUMNS = {
     "level": "string",
     "original": "string",
     "value": "string",
+    "imputed": "bool",
     "factual_class": "string",
     "wanted_class": "string",
 }
-"""The columns of explanations.parquet with their types; ``counterfactual`` counts from 1."""
+"""The columns of explanations.parquet with their types.
+
+``counterfactual`` counts from 1. ``imputed``: the original value was missing in the file and is filled in.
+"""
 
 
 def to_rows(chunk: Chunk, answers: FloatArray) -> pd.DataFrame:
     """A row for each change of each counterfactual (B, n, d); one without changes counts as missing and has no row."""
     encoding, classes = chunk.data.encoding, chunk.data.predictions
     units = zip(*(chunk.units[name].tolist() for name in ("unit", "row", "factual_class")), strict=True)
+    imputed = chunk.data.table.imputed_columns(chunk.units["row"].to_numpy())
     rows = [
-        (unit, row, number, c.column, c.level, c.original, c.value, classes[label], classes[1 - label])
-        for (unit, row, label), factual, found in zip(units, chunk.factuals.vectors, answers, strict=True)
+        (
+            *(unit, row, number, c.column, c.level, c.original, c.value, c.column in filled),
+            *(classes[label], classes[1 - label]),
+        )
+        for (unit, row, label), filled, factual, found in zip(
+            units, imputed, chunk.factuals.vectors, answers, strict=True
+        )
         for number, counterfactual in enumerate(found, start=1)
         for c in feature_changes(encoding, factual, counterfactual)
     ]
