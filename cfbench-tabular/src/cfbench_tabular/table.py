@@ -38,6 +38,7 @@ class Column:
         unit: of measurement, for sentences and reports.
         low, high: the range of the counterfactuals of a numeric column; None: the observed minimum and maximum.
         format: what the numbers mean: a date is the number of days since 1970-01-01, a time that of seconds.
+        epoch: how the file counts dates or times as numbers: spreadsheet or unix; "" if it holds them as text.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Column:
     low: float | None = None
     high: float | None = None
     format: Format = "number"
+    epoch: str = ""
 
     def __post_init__(self) -> None:
         if self.step is not None and not (0 < self.step < np.inf):

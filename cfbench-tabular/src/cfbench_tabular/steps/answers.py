@@ -11,6 +11,7 @@ import pandas as pd
 from cfbench_core.stages import TaskContext
 from cfbench_tabular.column_types import text_of_number
 from cfbench_tabular.external_rows import long_rows
+from cfbench_tabular.external_units import in_declared_units, warn_of_scaled
 from cfbench_tabular.feature_changes import apply, feature_changes
 from cfbench_tabular.steps.chunks import Chunk
 from cfbench_tabular.steps.data import load_data
@@ -76,12 +77,15 @@ def from_rows(chunk: Chunk, rows: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
 
 def read_file(context: TaskContext, table: pd.DataFrame, path: Path) -> pd.DataFrame:
     """External explanations as changes, also where the file has complete counterfactual rows."""
-    data = load_data(context).table
+    prepared = load_data(context)
+    data = prepared.table
     features = {
         column.name: data.values[column.name] if column.format == "number" else _as_text(data, column)
         for column in data.columns
     }
-    return long_rows(table, features, path)
+    rows = long_rows(in_declared_units(table, data.columns, path), features, path)
+    warn_of_scaled(rows, data, prepared.encoding, path)
+    return rows
 
 
 def _as_text(table: Table, column: Column) -> AnyArray:
