@@ -36,13 +36,19 @@ def registry(registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
 
-    def with_presets(component: Component) -> Component:
+    return with_presets_of(registry, "numbers")
+
+
+def with_presets_of(registry: Registry, name: str) -> Registry:
+    """The registry, with presets of one component: those of the package."""
+
+    def changed(component: Component) -> Component:
         spec = component.spec
-        found = "preset_package:presets/numbers.yaml" if spec.name == "numbers" else None
+        found = f"preset_package:presets/{name}.yaml" if spec.name == name else None
         return dataclasses.replace(component, spec=dataclasses.replace(spec, presets=found))
 
     return Registry(
-        dataclasses.replace(plugin, components=tuple(map(with_presets, plugin.components)))
+        dataclasses.replace(plugin, components=tuple(map(changed, plugin.components)))
         for plugin in registry.plugins
     )
 
@@ -99,6 +105,24 @@ def test_a_missing_preset_is_an_error_with_its_line(
     registry: Registry, data: str, models: str, said: str
 ) -> None:
     assert errors(study(data, models), registry) == [f"study.yaml:{said}"]
+
+
+@pytest.mark.parametrize(
+    ("explainer", "said"),
+    [
+        ("{name: digits, preset: aut}", "Did you mean 'auto'?"),
+        ("{name: digits, preset: smal}", "Did you mean 'small'?"),
+        ("{name: digits, preset: of-my-own}", "It has: small, large, auto"),
+    ],
+)
+def test_auto_is_offered_where_it_would_be_right(
+    registry: Registry, tmp_path: Path, explainer: str, said: str
+) -> None:
+    presets = tmp_path / "preset_package" / "presets" / "digits.yaml"
+    presets.write_text("small: {options: {}}\nlarge: {options: {}}\n")
+    (line,) = errors(study("numbers").replace("digits", explainer), with_presets_of(registry, "digits"))
+    wrong = explainer.partition("preset: ")[2].rstrip("}")
+    assert line == f"study.yaml:4: explainers.preset: no preset {wrong!r}. {said}"
 
 
 def test_what_is_wrong_in_a_preset_is_told_with_its_name(registry: Registry) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from cfbench_core.config import create
+from cfbench_core.api import prepare
+from cfbench_core.config import create, resolved_document
 from cfbench_core.presets import Preset, presets_of
 from cfbench_explainers_native.plugin import cfbench_explainers
 
@@ -46,3 +47,49 @@ def test_describe_shows_the_options_of_a_preset_so_that_they_can_be_pasted(
     for preset in presets:
         (line,) = re.findall(rf"^  preset: {re.escape(preset.name)}   # (.*)$", shown, re.MULTILINE)
         assert yaml.safe_load(f"{{{line}}}") == dict(preset.options)
+
+
+VAE = {
+    "lambda_pos": 3.19,
+    "lambda_neg": 1.42,
+    "alpha": 1.0,
+    "hidden": 128,
+    "learning_rate": 0.005,
+    "batch": 128,
+}
+"""Of the preset ``paper-ml-1m-vae`` of LXR, besides the 40 epochs."""
+
+
+@pytest.mark.parametrize(
+    ("given", "by_combination", "epochs"),
+    [
+        ({"preset": "paper-ml-1m-vae"}, False, 40),
+        ({"preset": "paper-ml-1m-vae", "paper": {"epochs": 5}}, False, 5),
+        (
+            {
+                "preset": "paper-ml-1m-vae",
+                "paper": {"epochs": 7},
+                "options_for": {"debian-python-vae": {"paper": {"epochs": 5}}},
+            },
+            True,
+            5,
+        ),
+    ],
+)
+def test_a_nested_option_next_to_a_preset_leaves_the_others_as_the_preset_has_them(
+    given: dict[str, Any], by_combination: bool, epochs: int
+) -> None:
+    study = {
+        "suite": "recsys",
+        "data": "debian-python",
+        "recommenders": ["vae"],
+        "explainers": [{"name": "lxr", **given}],
+        "protocol": {"k": 3, "users": 5},
+    }
+    config = prepare(study).config
+    (explainer,) = config.explainers
+    options = dict(explainer.options_for)["debian-python-vae"] if by_combination else explainer.options
+    assert vars(options.paper) == {**VAE, "epochs": epochs}
+    for defaults in (True, False):  # what a run writes says the same
+        again = prepare(yaml.safe_load(yaml.safe_dump(resolved_document(config, defaults)))).config
+        assert again.explainers == config.explainers

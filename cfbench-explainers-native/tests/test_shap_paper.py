@@ -163,3 +163,12 @@ def test_profiles_of_whole_clusters_saturate_a_sigmoid_where_those_of_own_items_
     targets = setting.targets([0], [399])
     assert explain(setting, targets, clusters=2).tolist() == [[0.0, 0.0]]
     assert np.ptp(explain(setting, targets, clusters=2, profile="history")) > 0.01
+
+
+@pytest.mark.parametrize("profile", ["catalogue", "history"])
+@pytest.mark.parametrize("training", [[], [[], []], [range(6), range(6)]])
+def test_without_anybody_to_compare_with_it_says_so(world, linear, training, profile):
+    """All users are explained, or the others have every item."""
+    setting = world(linear(items=6), [[0, 1], [2]], 6, training)
+    with pytest.raises(UserError, match=r"users who are not explained, and there are none .*protocol\.users"):
+        explain(setting, setting.targets([0, 1], [4, 5]), clusters=2, profile=profile)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from cfbench_core.api import plan
 from cfbench_core.errors import UserError
 from cfbench_explainers_native.exact_contribution import Config as ExactConfig
 from cfbench_explainers_native.exact_contribution import ExactContribution
@@ -198,3 +199,58 @@ def test_awkward_users_stand_alone(awkward, assert_each_unit_stands_alone, name,
     explainer = BY_QUERIES.get(name, lambda target: ExactContribution(ExactConfig(target=target)))(target)
     targets = setting.targets([*range(6), 2, 2], [419] * 6 + [401, 402])
     assert_each_unit_stands_alone(explainer, targets, setting.context)
+
+
+WITH_A_TARGET = ["lime-rs", "shap", "leave-one-out", "exact-contribution", "lxr"]
+
+
+def skipped(recommender, explainers):
+    study = {
+        "suite": "recsys",
+        "data": "debian-python",
+        "recommenders": [recommender],
+        "explainers": explainers,
+        "protocol": {"k": 3, "users": 5, "level": "item", "format": "implicit", "scope": "user-only"},
+    }
+    return [cell.skipped for cell in plan(study).cells]
+
+
+@pytest.mark.parametrize("name", ["ease", "item-knn", "diffrec"])
+def test_a_probability_of_scores_that_are_no_logits_is_refused_by_the_plan(name):
+    asked = [{"name": one, "target": "probability"} for one in WITH_A_TARGET]
+    reasons = skipped(name, asked)
+    if name == "diffrec":
+        assert "needs access weights" in reasons.pop(WITH_A_TARGET.index("exact-contribution"))
+    wanted = (
+        "target probability needs a recommender with the link sigmoid or softmax, but the scores of "
+        f"{name} are no logits (link identity); use target logit or margin"
+    )
+    assert reasons == [wanted] * len(reasons)
+
+
+def test_the_plan_allows_every_target_that_the_link_has():
+    asked = [{"name": name, "target": "probability"} for name in WITH_A_TARGET]
+    assert skipped("mf", asked) == [""] * len(asked)
+    for target in ("logit", "margin"):
+        asked = [{"name": name, "target": target} for name in WITH_A_TARGET]
+        assert skipped("ease", asked) == [""] * len(asked)
+
+
+def test_the_published_lxr_is_refused_by_the_plan_where_there_is_no_probability():
+    paper = {"name": "lxr", "variant": "paper"}
+    (reason,) = skipped("ease", [paper])
+    assert reason.endswith("the scores of ease are no logits (link identity); use variant cfbench")
+    assert skipped("vae", [paper]) == [""]
+
+
+def test_the_plan_reads_the_link_of_a_class_of_ones_own(tmp_path, monkeypatch):
+    (tmp_path / "own_recommender.py").write_text(
+        "from cfbench_recsys.recommenders.ease import EASE, Config\n"
+        "class Counts(EASE):\n    pass\n"
+        "class Logits(EASE):\n    link = 'sigmoid'\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    asked = [{"name": "leave-one-out", "target": "probability"}]
+    (reason,) = skipped({"import": "own_recommender:Counts"}, asked)
+    assert "the scores of counts are no logits" in reason
+    assert skipped({"import": "own_recommender:Logits"}, asked) == [""]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas
 import yaml
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "explain-a-rejected-loan.md"
@@ -53,6 +54,8 @@ def test_the_commands_of_the_page_work_as_printed(tmp_path: Path) -> None:
     )
     several = next(text for command, text in outputs.items() if "explain runs/several" in command)
     assert re.search(r"instead of [\d.]+ EUR.*, or with .* it would count as", " ".join(several.split()))
+    filled = pandas.read_parquet(tmp_path / "runs" / "filled" / "scores.parquet")["imputed"].dropna()
+    assert len(filled) and filled.str.fullmatch(r'\{"income": "\d+\.\d\d"\}').all()
     for run in ("pipeline", "xgboost"):
         if not (tmp_path / "runs" / run).is_dir():
             continue

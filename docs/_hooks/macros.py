@@ -32,9 +32,11 @@ MACROS: dict[str, Callable[..., str]] = {
     "against_literature": against_published.against_literature,
     "claims_of_paper": replications.claims_of_paper,
     "verdicts_of_paper": replications.verdicts_of_paper,
+    "verdicts_on_claims": replications.verdicts_on_claims,
     "numbers_of_paper": replications.numbers_of_paper,
     "counted_claims": replications.counted_claims,
     "states_of_results": states.states_of_results,
+    "state_of": states.state_of,
     "count_states": states.count_states,
     "count_results": states.count_results,
 }

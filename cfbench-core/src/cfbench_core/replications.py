@@ -66,6 +66,7 @@ class PublishedItem:
         rows: the values in the analysis's column that belong to it.
         reason: why it is not reproduced, or only in part; empty if it is whole.
         stored: the size of what the documentation's stored result has of it, such as "paper" or "100 users"; empty if none.
+        scales: at which the studies measure it.
     """
 
     name: str
@@ -74,6 +75,7 @@ class PublishedItem:
     rows: tuple[str, ...] = ()
     reason: str = ""
     stored: str = ""
+    scales: tuple[str, ...] = SCALES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,19 +116,27 @@ class Replication:
                 raise ValueError(
                     f"replication of {self.paper}: {item.name} needs studies, or a reason why it has none"
                 )
+            if item.scales != SCALES and not item.reason:
+                raise ValueError(
+                    f"replication of {self.paper}: {item.name} needs a reason why it is not of all scales"
+                )
 
-    def chosen(self, names: Sequence[str]) -> list[PublishedItem]:
-        """The items of these names; all that are reproduced if none is given.
+    def chosen(self, names: Sequence[str], scale: str) -> list[PublishedItem]:
+        """The items of these names; all that are reproduced at this scale if none is given.
 
         Raises:
-            UserError: for an unknown name, and for an item that no study measures.
+            UserError: for an unknown name, and for an item that no study measures at this scale.
         """
         if not names:
-            return [item for item in self.items if item.studies]
+            return [item for item in self.items if item.studies and scale in item.scales]
         found = self.named(names)
         for item in found:
             if not item.studies:
                 raise UserError(f"{item.name} of {self.title} is not reproduced: {item.reason}")
+            if scale not in item.scales:
+                raise UserError(
+                    f"{item.name} of {self.title} is not reproduced at the scale {scale}: {item.reason}"
+                )
         return found
 
     def named(self, names: Sequence[str]) -> list[PublishedItem]:
@@ -235,12 +245,16 @@ def reproduce(
     component, replication = find_replication(paper, registry)
     folder = run_folder(paper, scale, out)
 
-    def run_study(study: ReplicationStudy) -> Run:
-        prepared = prepare_study(study, scale, set, prepare, registry=registry, **options)
-        return execute(prepared, out=folder / study.name, fresh=fresh, observer=observer)
+    def planned(study: ReplicationStudy) -> Prepared:
+        return prepare_study(study, scale, set, prepare, registry=registry, **options)
 
-    chosen = replication.chosen(items)
-    runs = [run_study(study) for study in replication.studies_of(chosen, scale)]
+    chosen = replication.chosen(items, scale)
+    studies = replication.studies_of(chosen, scale)
+    for study in studies[1:]:
+        planned(study)  # what cannot be read or planned is known before the first one runs
+    runs = [
+        execute(planned(study), out=folder / study.name, fresh=fresh, observer=observer) for study in studies
+    ]
     return compared(component, replication, chosen, scale, runs, registry, changes=set)
 
 

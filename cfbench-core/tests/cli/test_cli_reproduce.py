@@ -85,13 +85,32 @@ def test_a_failed_study_ends_with_exit_code_1(paper: Path, cfbench: Command) -> 
     assert found.code == 1
 
 
+def test_what_cannot_run_is_known_before_other_studies_run(paper: Path, cfbench: Command) -> None:
+    """The second of two studies names a model that does not exist: in one line, and the first has not run."""
+    found = cfbench("reproduce", "digits", "table-1", "table-4")
+    assert found.code == 2 and "no-such-model" in found.err
+    with pytest.raises(UserError, match="no-such-model"):
+        reproduce("digits", ["table-1", "table-4"])
+    assert not (paper / "reproductions").exists()
+
+
+def test_all_of_a_scale_leaves_out_what_it_does_not_measure(paper: Path) -> None:
+    replication = find_replication("digits")[1]
+    assert [item.name for item in replication.chosen([], "paper")] == ["table-1", "table-2", "table-3"]
+    assert [item.name for item in replication.chosen([], "small")][-1] == "table-4"
+
+
 def test_the_list_shows_tables_costs_and_reasons(paper: Path, cfbench: Command) -> None:
     shown = cfbench("reproduce", "digits", "--list").out
     assert "digits: Digits" in shown and "nothing is measured" in shown
     (line,) = (line for line in shown.splitlines() if line.strip().startswith("table-1"))
     assert "90 min" in line and "not measured" in line
     whole = json.loads(cfbench("reproduce", "digits", "--list", "--format", "json").out)
-    assert [item["item"] for item in whole[0]["items"]] == ["table-1", "table-2", "table-3", "figure-1"]
+    assert [item["item"] for item in whole[0]["items"]] == [
+        *("table-1", "table-2", "table-3", "table-4", "figure-1")
+    ]
+    (other,) = (line.split() for line in shown.splitlines() if line.strip().startswith("table-4"))
+    assert other[:8] == ["table-4", "an", "unknown", "model", "not", "measured", "-", "-"]
     assert not (paper / "reproductions").exists()
 
 
@@ -115,6 +134,10 @@ def test_the_list_of_named_items_has_no_others(paper: Path, cfbench: Command) ->
         (("digits", "table-11"), "Did you mean 'table-1'?"),
         (("digits", "figure-1"), "figure-1 of Digits is not reproduced: nothing is measured"),
         (("digits", "table-3", "--scale", "paper"), "there is no study at the scale paper"),
+        (
+            ("digits", "table-4", "--scale", "paper"),
+            "table-4 of Digits is not reproduced at the scale paper: the model is of the small study",
+        ),
         (("broken",), "must return a Replication"),
         (("digits", "--suite", "toy"), "--suite does not apply"),
     ],
@@ -146,6 +169,7 @@ def test_a_replication_cannot_name_unknown_studies_or_hide_a_reason() -> None:
     for item in (
         PublishedItem(name="table-1", caption="c", studies=("b",)),
         PublishedItem(name="table-1", caption="c"),
+        PublishedItem(name="table-1", caption="c", studies=("a",), scales=("small",)),
     ):
         with pytest.raises(ValueError, match="table-1"):
             Replication(title="T", paper="p", studies=(study,), items=(item,), analysis="a")

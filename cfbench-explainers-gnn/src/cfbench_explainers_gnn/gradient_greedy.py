@@ -25,7 +25,8 @@ whole one does less, most of all an addition (the first part of a new edge count
 ``width`` > 1 the steepest ``width`` edits of each step are tried on the real model, and the one is made that leaves
 least; advisable where the protocol lets edges be added (see ``possible_edits.py`` for which).
 Cost: in each step one evaluation with its gradient, one without, and ``width`` more where that is above 1; at list level
-some ten to thirty such steps for each of up to five descents, and up to a few hundred evaluations of single changes.
+some ten to thirty such steps for each of up to five descents, and up to a few hundred evaluations of single changes. The
+lists of a block are searched in lockstep (``lockstep.py``), a block of edited graphs in each evaluation.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import UNITS_AT_ONCE, Block, SearchConfig, in_blocks
 from cfbench_explainers_gnn.descent import try_prefixes
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
-from cfbench_explainers_gnn.single_changes import SingleChanges
+from cfbench_explainers_gnn.single_changes import improve_by_single_changes
 from cfbench_explainers_gnn.staged_descent import SLACK, displace_in_stages
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.ranking import GRID
@@ -87,8 +88,7 @@ class GradientGreedy:
         several = best.wanted > 1
         edit_by_edit = ~best.finished() & (~several | (self.config.width > 1))
         first_gradient, taken_back = self._search(best, np.flatnonzero(edit_by_edit))
-        for unit in np.flatnonzero(several & ~best.finished()).tolist():
-            displace_in_stages(best, unit, self.config.patience)
+        displace_in_stages(best, np.flatnonzero(several & ~best.finished()), self.config.patience)
         part = block.take(np.flatnonzero((best.displaced < best.wanted) & ~best.finished() & ~edit_by_edit))
         if len(part):
             _, slope = margins_and_slopes(part, np.zeros(len(part.possible.rows), dtype=bool))
@@ -96,8 +96,7 @@ class GradientGreedy:
             best.queries[part.units] += 1
         left = (best.displaced < best.wanted)[block.possible.rows] & (first_gradient < 0)
         try_prefixes(best, np.where(left, -first_gradient, -np.inf))
-        for unit in np.flatnonzero((several | (best.displaced == 0)) & ~best.finished()).tolist():
-            SingleChanges(best, unit).improve()
+        improve_by_single_changes(best, np.flatnonzero((several | (best.displaced == 0)) & ~best.finished()))
         answer = best.answer()
         return Answer(answer.edits, {**answer.details, "taken_back": taken_back})
 

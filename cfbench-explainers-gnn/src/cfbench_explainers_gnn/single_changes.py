@@ -14,10 +14,14 @@ Where all sets within the budget are no more than ``TESTS``, all of them are tes
 
 Slopes are those of the sum of max(0, margin(i) / (margin(i) at the untouched graph) + ``RESERVE``): an item that has just
 left counts as well, so that what displaces it matters.
+
+The changes of several units are searched in lockstep (``lockstep.py``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 from typing import Any
@@ -25,9 +29,19 @@ from typing import Any
 import numpy as np
 
 from cfbench_explainers_gnn.best_answers import BestAnswers
+from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.edge_sets import edits_of_sets
+from cfbench_explainers_gnn.edge_tree import Outcome
+from cfbench_explainers_gnn.lockstep import (
+    Parts,
+    Request,
+    Search,
+    edges_of_units,
+    in_lockstep,
+    items_of_units,
+)
 from cfbench_explainers_gnn.unr_explainer import SMALLEST_MARGIN, first_margins, outcomes_of
-from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.edits import FloatArray, IntArray
 
 TESTS = 128
 """Neighbours that are tested for one unit, by the end of the round in which there are so many."""
@@ -46,60 +60,95 @@ _Value = tuple[int, float, int]
 """Less is better: minus the items that leave, what is left of the margins of the others, and the number of edits."""
 
 
-class SingleChanges:
-    """The search around the best answer of one unit; what it tests is offered to ``best``."""
+class _First(Request):
+    """(T,) margins on the untouched graph."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcomes(Request):
+    """What sets of edges do on the real model; ``first``: (T,) of :class:`_First`."""
+
+    sets: list[_Set]
+    first: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Slopes(Request):
+    """(E,) slopes of all margins together at a set of edges, and those of each item that is still in the list."""
+
+    current: _Set
+    first: FloatArray
+
+
+def improve_by_single_changes(best: BestAnswers, units: IntArray) -> None:
+    """All steps above for some units; what is tested is offered to ``best``."""
+    parts = Parts(best.block)
+    in_lockstep(
+        [_SingleChanges(best, unit).improve() for unit in units.tolist()],
+        {
+            _First: lambda requests: list(first_margins(parts.of(requests))),
+            _Slopes: lambda requests: _slopes(parts.of(requests), requests),
+            _Outcomes: lambda requests: _outcomes(parts.of(requests), requests),
+        },
+    )
+
+
+class _SingleChanges:
+    """The search around the best answer of one unit."""
 
     def __init__(self, best: BestAnswers, unit: int) -> None:
         self.best, self.unit = best, unit
         self.part = best.block.take(np.array([unit]))
         self.wanted = int(best.wanted[unit])
-        self.first = first_margins(self.part)
-        best.queries[unit] += 1
 
-    def improve(self) -> None:
-        """All steps above."""
+    def improve(self) -> Search:
+        self.first = yield _First(self.unit)
+        self.best.queries[self.unit] += 1
         room = min(self.part.targets.budget, len(self.part.edges))
         if room < FEW and sum(comb(len(self.part.edges), size) for size in range(1, room + 1)) <= TESTS:
             edges = range(len(self.part.edges))
-            self._values([chosen for size in range(1, room + 1) for chosen in combinations(edges, size)])
+            yield from self._values(
+                [chosen for size in range(1, room + 1) for chosen in combinations(edges, size)]
+            )
             return
-        self._take_back()
+        yield from self._take_back()
         shortened = self._answer()
         if self.best.displaced[self.unit] < self.wanted:
-            self._exchange(shortened)
+            yield from self._exchange(shortened)
         if self._answer() != shortened:
-            self._take_back()
+            yield from self._take_back()
 
     def _answer(self) -> _Set:
         return tuple(np.flatnonzero(self.best.chosen[self.part.edges]).tolist())
 
-    def _take_back(self) -> None:
+    def _take_back(self) -> Search:
         before: _Set = ()
         while (current := self._answer()) != before:
             before = current
-            waiting = self._least_important(current, self._slopes(current)[0])
+            slope, _ = yield from self._slopes(current)
+            waiting = self._least_important(current, slope)
             while waiting and len(current) > 1:
                 some = waiting[:TOGETHER]
-                values = self._values([_without(current, edge) for edge in some])
+                values = yield from self._values([_without(current, edge) for edge in some])
                 enough = [-value[0] >= self.best.displaced[self.unit] for value in values]
                 gone = enough.index(True) if any(enough) else len(some)
                 current = _without(current, *some[gone : gone + 1])
                 waiting = waiting[gone + 1 :]
 
-    def _exchange(self, current: _Set) -> None:
-        (value,) = self._values([current])
+    def _exchange(self, current: _Set) -> Search:
+        (value,) = yield from self._values([current])
         tested = 0
         while tested < TESTS and -value[0] < self.wanted:
-            neighbours = self._neighbours(current)
-            values = self._values(neighbours)
+            neighbours = yield from self._neighbours(current)
+            values = yield from self._values(neighbours)
             tested += len(neighbours)
             least = min(range(len(values)), key=values.__getitem__, default=None)
             if least is None or not values[least] < value:
                 return
             current, value = neighbours[least], values[least]
 
-    def _neighbours(self, current: _Set) -> list[_Set]:
-        slope, of_items = self._slopes(current)
+    def _neighbours(self, current: _Set) -> Generator[Request, Any, list[_Set]]:
+        slope, of_items = yield from self._slopes(current)
         steepest = _steepest(slope, current, OF_ALL)
         for_items = [edge for own in of_items for edge in _steepest(own, current, OF_AN_ITEM)]
         come = dict.fromkeys(steepest + for_items)
@@ -115,10 +164,9 @@ class SingleChanges:
         """The edits of a set, those first that lower the margins least."""
         return sorted(current, key=lambda edge: -slope[edge])
 
-    def _values(self, sets: list[_Set]) -> list[_Value]:
+    def _values(self, sets: list[_Set]) -> Generator[Request, Any, list[_Value]]:
         self.best.queries[self.unit] += len(sets)
-        edits = edits_of_sets(self.part, [(0, edges) for edges in sets])
-        outcomes = outcomes_of(self.part, edits, np.zeros(len(sets), dtype=np.int64), self.first, 0.0)
+        outcomes: list[Outcome] = yield _Outcomes(self.unit, sets, self.first)
         for edges, outcome in zip(sets, outcomes, strict=True):
             chosen = np.zeros(len(self.part.edges), dtype=np.bool_)
             chosen[list(edges)] = True
@@ -128,25 +176,46 @@ class SingleChanges:
             for edges, outcome in zip(sets, outcomes, strict=True)
         ]
 
-    def _slopes(self, current: _Set) -> tuple[FloatArray, list[FloatArray]]:
-        """(E,) slopes of all margins together, and those of each item that is still in the list."""
-        import torch
-
+    def _slopes(self, current: _Set) -> Generator[Request, Any, tuple[FloatArray, list[FloatArray]]]:
         self.best.queries[self.unit] += 1
-        made = torch.zeros(len(self.part.edges), dtype=torch.float64)
-        made[list(current)] = 1.0
-        made.requires_grad_()
-        unit = torch.as_tensor(np.maximum(self.first[0, : self.wanted], SMALLEST_MARGIN))
-        margins = self.part.margins(made)[0][: self.wanted] / unit
-        of_items = [self._slope(margin, made) for margin in margins if margin >= 0]
-        return self._slope(torch.relu(margins + RESERVE).sum(), made), of_items
+        found: tuple[FloatArray, list[FloatArray]] = yield _Slopes(self.unit, current, self.first)
+        return found
 
-    def _slope(self, value: Any, made: Any) -> FloatArray:
-        import torch
 
-        (slope,) = torch.autograd.grad(value, made, retain_graph=True)
-        normalised: FloatArray = self.part.normalised(slope).cpu().numpy()
+def _outcomes(part: Block, requests: Sequence[_Outcomes]) -> list[list[Outcome]]:
+    """For each unit what its sets do."""
+    edits = edits_of_sets(part, [(unit, edges) for unit, one in enumerate(requests) for edges in one.sets])
+    counts = [len(one.sets) for one in requests]
+    first = np.stack([one.first for one in requests])
+    found = outcomes_of(part, edits, np.repeat(np.arange(len(requests)), counts), first, 0.0)
+    ends = np.cumsum(counts).tolist()
+    return [found[end - count : end] for end, count in zip(ends, counts, strict=True)]
+
+
+def _slopes(part: Block, requests: Sequence[_Slopes]) -> list[tuple[FloatArray, list[FloatArray]]]:
+    """For each unit what its request is for."""
+    import torch
+
+    edges_of, real = edges_of_units(part), items_of_units(part)
+    made = torch.zeros(len(part.edges), dtype=torch.float64)
+    for edges, request in zip(edges_of, requests, strict=True):
+        made[edges][list(request.current)] = 1.0
+    made.requires_grad_()
+    unit = np.maximum(np.stack([request.first for request in requests]), SMALLEST_MARGIN)
+    margins = part.margins(made) / torch.as_tensor(unit)
+    inside = (margins.detach().cpu().numpy() >= 0) & real
+
+    def slopes(value: Any) -> FloatArray:
+        (slope,) = torch.autograd.grad(value.sum(), made, retain_graph=True)
+        normalised: FloatArray = part.normalised(slope).cpu().numpy()
         return normalised
+
+    of_items = {item: slopes(margins[:, item]) for item in np.flatnonzero(inside.any(axis=0)).tolist()}
+    of_all = slopes(torch.relu(margins + RESERVE))
+    return [
+        (of_all[edges], [of_items[item][edges] for item in np.flatnonzero(own).tolist()])
+        for edges, own in zip(edges_of, inside, strict=True)
+    ]
 
 
 def _without(edges: _Set, *gone: int) -> _Set:

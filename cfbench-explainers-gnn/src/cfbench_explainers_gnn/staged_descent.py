@@ -11,14 +11,27 @@ displaced as the next descent is for. A descent makes edits with the steepest gr
 half as many at once as the gradient promises to suffice, at least a twelfth of those made so far, and no more than a
 quarter of the budget; then the real model is queried and the gradient taken anew. It ends when the m items have left, at
 the budget, when no edit helps, or when the sum has not become lower than before for some steps in a row.
+
+The descents of several units are made in lockstep (``lockstep.py``).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import Block
+from cfbench_explainers_gnn.lockstep import (
+    Parts,
+    Request,
+    Search,
+    edges_of_units,
+    in_lockstep,
+    items_of_units,
+)
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 
 STAGES = 5
@@ -32,11 +45,42 @@ SLACK = 1e-9
 """An item whose score ties with the K-th best other candidate's may still be in the list."""
 
 
-def displace_in_stages(best: BestAnswers, unit: int, patience: int) -> None:
+class _OfEachItem(Request):
+    """(T,) margins of the items on the untouched graph, and (T, E) their derivatives by the edits."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Left(Request):
+    """What is left of the margins under the edits ``made`` (E,), a sum by ``weights`` (T,), and its derivatives (E,)."""
+
+    made: BoolArray
+    weights: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Test(Request):
+    """A test of the edits ``made`` (E,) on the real model."""
+
+    made: BoolArray
+
+
+def displace_in_stages(best: BestAnswers, units: IntArray, patience: int) -> None:
     """Offers to ``best`` what descents meet. ``patience``: steps in a row that lower nothing, after which a descent ends."""
+    parts = Parts(best.block)
+    in_lockstep(
+        [_stages(best, unit, patience) for unit in units.tolist()],
+        {
+            _OfEachItem: lambda requests: _of_each_item(parts.of(requests)),
+            _Left: lambda requests: _left(parts.of(requests), requests),
+            _Test: lambda requests: _test(best, parts.of(requests), requests),
+        },
+    )
+
+
+def _stages(best: BestAnswers, unit: int, patience: int) -> Search:
     part = best.block.take(np.array([unit]))
     wanted = int(best.wanted[unit])
-    margins, slopes = _of_each_item(part)
+    margins, slopes = yield _OfEachItem(unit)
     best.queries[unit] += 1 + wanted
     easiest = np.argsort(_difficulties(slopes, margins, part), kind="stable")
     for count in range(wanted, 0, -max(1, wanted // STAGES)):
@@ -44,16 +88,16 @@ def displace_in_stages(best: BestAnswers, unit: int, patience: int) -> None:
             break
         weights = np.zeros(len(margins))
         weights[easiest[:count]] = 1 / np.maximum(margins[easiest[:count]], SLACK)
-        _descend(best, part, weights, patience)
+        yield from _descend(best, part, weights, patience)
 
 
-def _descend(best: BestAnswers, part: Block, weights: FloatArray, patience: int) -> None:
+def _descend(best: BestAnswers, part: Block, weights: FloatArray, patience: int) -> Search:
     """``weights`` (T,) of the items' margins; items of weight 0 may stay."""
-    unit = part.units[0]
+    unit = int(part.units[0])
     made: BoolArray = np.zeros(len(part.possible.rows), dtype=np.bool_)
     room, lowest, in_vain = min(part.targets.budget, len(made)), np.inf, 0
     while room and in_vain < patience:
-        left, slope = _left(part, made, weights)
+        left, slope = yield _Left(unit, made, weights)
         best.queries[unit] += 1
         in_vain = 0 if left < lowest else in_vain + 1
         lowest = min(left, lowest)
@@ -65,7 +109,7 @@ def _descend(best: BestAnswers, part: Block, weights: FloatArray, patience: int)
         made = made.copy()
         made[chosen] = True
         room -= len(chosen)
-        best.test(part, made, 0)
+        yield _Test(unit, made)
         if not best.inside[unit][: len(weights)][weights > 0].any():
             return
 
@@ -88,25 +132,44 @@ def _difficulties(slopes: FloatArray, margins: FloatArray, part: Block) -> Float
     return difficulties
 
 
-def _of_each_item(part: Block) -> tuple[FloatArray, FloatArray]:
-    """(T,) the margins of a unit's items on the untouched graph, and (T, E) their derivatives by the edits."""
+def _of_each_item(part: Block) -> list[tuple[FloatArray, FloatArray]]:
+    """For each unit (T,) the margins of its items on the untouched graph, and (T, E) their derivatives by its edits."""
     import torch
 
     made = torch.zeros(len(part.possible.rows), dtype=torch.float64, requires_grad=True)
-    margins = part.margins(made)[0][: np.count_nonzero(part.targets.items[0] >= 0)]
-    slopes = [torch.autograd.grad(margin, made, retain_graph=True)[0].cpu().numpy() for margin in margins]
-    return margins.detach().cpu().numpy(), np.stack(slopes)
+    margins = part.margins(made)
+    slopes = np.stack(
+        [
+            torch.autograd.grad(of_item.sum(), made, retain_graph=True)[0].cpu().numpy()
+            for of_item in margins.unbind(dim=1)
+        ]
+    )
+    values, counts = margins.detach().cpu().numpy(), items_of_units(part).sum(axis=1).tolist()
+    return [
+        (own[:count], slopes[:count, edges])
+        for own, count, edges in zip(values, counts, edges_of_units(part), strict=True)
+    ]
 
 
-def _left(part: Block, made: BoolArray, weights: FloatArray) -> tuple[float, FloatArray]:
-    """The weighted sum of what is left of the margins, and (E,) its derivatives."""
+def _left(part: Block, requests: Sequence[_Left]) -> list[tuple[float, FloatArray]]:
     import torch
 
+    made = np.concatenate([request.made for request in requests])
+    weights = np.zeros(part.targets.items.shape)
+    weights[items_of_units(part)] = np.concatenate([request.weights for request in requests])
     m = torch.as_tensor(made.astype(np.float64)).requires_grad_()
-    margins = part.margins(m)[0][: len(weights)]
-    left = (torch.relu(margins + SLACK) * torch.as_tensor(weights)).sum()
-    (slope,) = torch.autograd.grad(left, m)
-    return float(left.detach()), slope.cpu().numpy()
+    left = torch.relu(part.margins(m) + SLACK) * torch.as_tensor(weights)
+    (slope,) = torch.autograd.grad(left.sum(), m)
+    slopes = slope.cpu().numpy()
+    sums = [
+        float(own[: len(request.weights)].sum()) for own, request in zip(left.detach(), requests, strict=True)
+    ]
+    return [(own, slopes[edges]) for own, edges in zip(sums, edges_of_units(part), strict=True)]
+
+
+def _test(best: BestAnswers, part: Block, requests: Sequence[_Test]) -> list[None]:
+    best.test(part, np.concatenate([request.made for request in requests]), 0)
+    return [None] * len(requests)
 
 
 def _promised(slope: FloatArray, left: float, part: Block) -> tuple[IntArray, int]:

@@ -151,6 +151,11 @@ class Config:
     def __post_init__(self) -> None:
         check_variant(self, SHARED)
 
+    @property
+    def fixed_target(self) -> str | None:
+        """The target that the variant explains whatever the option says."""
+        return str(lxr_paper.FIXED["target"]) if self.variant == "paper" else None
+
 
 def hyperparameters(config: Config) -> Hyperparameters:
     """Those of the configured variant."""

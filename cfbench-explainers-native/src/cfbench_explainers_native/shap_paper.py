@@ -49,6 +49,7 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range
+from cfbench_core.errors import UserError
 from cfbench_explainers_native.shapley_values import Enumeration, enumeration
 from cfbench_explainers_native.shared import mean_over_targets, rounded
 from cfbench_recsys.contracts import ProfileRecommender
@@ -116,7 +117,11 @@ class PaperShap:
         return rounded(found)
 
     def _background(self, clusters: IntArray, context: Context) -> Background:
-        """Random training users to whom something can be recommended."""
+        """Random training users to whom something can be recommended.
+
+        Raises:
+            UserError: if there is none.
+        """
         known = np.flatnonzero(np.diff(context.training.indptr))
         size = min(self.options.background, len(known))
         users = np.sort(context.generator("shap", "background").choice(known, size=size, replace=False))
@@ -128,6 +133,11 @@ class PaperShap:
             first[rows] = top_k(scores, blank.history[rows], blank.padding[rows], 1)[:, 0]
         members = np.eye(self.options.clusters)[clusters]
         some = first >= 0
+        if not some.any():
+            raise UserError(
+                "shap: variant paper compares with users who are not explained, and there are none to whom something "
+                "can be recommended; explain fewer ('protocol.users') or use variant cfbench"
+            )
         has: BoolArray = context.training[users[some]] @ members > 0
         return Background(has, first[some])
 

@@ -29,6 +29,7 @@ from cfbench_recsys.config_templates import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
 from cfbench_recsys.explainer_contracts import CONTRACTS
 from cfbench_recsys.labels import ANY_BUDGET, LABEL_FORMATS, NO_BUDGET
 from cfbench_recsys.metrics import DEFAULT_METRICS
+from cfbench_recsys.plan_checks import link_problem
 from cfbench_recsys.scope_labels import scope_kind
 
 STEPS = "cfbench_recsys.steps"
@@ -151,7 +152,7 @@ class RecsysSuite(LifecycleSuite):
             return "never adds an interaction"
         if point["edit"] == "remove" and "remove" not in edits:
             return "adds interactions, which 'protocol.edits' leaves out here"
-        return super().incompatibility(cell)
+        return super().incompatibility(cell) or link_problem(cell.explainer, cell.model.component)
 
     def obstacle(self, setting: Setting) -> str:
         if setting.config.split.kind == "per-user" and setting.point["scope"] != "user-vector":

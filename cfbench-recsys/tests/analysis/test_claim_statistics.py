@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cfbench_recsys.analysis.claim_statistics import OF_ORDERS, STATISTICS, WITH_TIES, at_a_bound, only_ties
+from cfbench_recsys.analysis.claim_statistics import (
+    MONOTONIC,
+    OF_ORDERS,
+    STATISTICS,
+    WITH_TIES,
+    at_a_bound,
+    only_ties,
+    with_missing_options,
+    with_missing_settings,
+)
 
 Row = list[float]
 Oracle = Callable[[list[Row], list[Row]], float]
@@ -185,3 +194,21 @@ def test_the_smallest_example() -> None:
     assert values["share-above"] == 0.25 and values["place-from-top"] == 2.5
     assert values["mean-difference"] == pytest.approx(0.0) and values["mean-gap"] == pytest.approx(0.15)
     assert values["largest"] == 0.5
+
+
+@pytest.mark.parametrize("name", [name for name in MONOTONIC if name != "ratio"])
+def test_no_means_of_missing_options_leave_the_bounds(name: str) -> None:
+    """Against a hundred random fillings of one missing option on each side."""
+    random = np.random.default_rng(3)
+    subject, against = random.random((4, 1)), random.random((4, 3))
+    ends = with_missing_options(STATISTICS[name], subject, against, (1, 2))
+    for _ in range(100):
+        filled = STATISTICS[name](
+            np.hstack([subject, random.uniform(-1, 2, (4, 1))]),
+            np.hstack([against, random.uniform(-1, 2, (4, 2))]),
+        )
+        assert min(ends) - 1e-12 <= filled <= max(ends) + 1e-12
+
+
+def test_missing_settings_count_between_0_and_1() -> None:
+    assert with_missing_settings(0.4, 0.5, 3, 2) == pytest.approx((3 * 0.4 / 5, (3 * 0.5 + 2) / 5))

@@ -19,7 +19,7 @@ from cfbench_recsys.analysis.published_cfexprec import (
     printed_means,
     printed_numbers,
 )
-from cfbench_recsys.analysis.published_claims import BEST, Decided, _verdict, claim_rows, decide
+from cfbench_recsys.analysis.published_claims import BEST, ONE_USER, Decided, _verdict, claim_rows, decide
 
 PRINTED = printed_numbers()
 
@@ -123,9 +123,7 @@ def test_verdicts_by_the_printed_tables() -> None:
     assert rows["shap-slow-movies"]["printed"] == pytest.approx(np.sqrt(0.732 / 0.111 * 1.559 / 0.050))
     assert rows["unr-few-edits"]["printed"] == 2.05
     assert verdicts["diffrec-varies"] == "not comparable"  # a figure
-    assert {row["verdict"] for row in rows.values()} <= {
-        *("confirmed", "refuted", "not reproducible")
-    }  # exact
+    assert set(verdicts.values()) == {"confirmed", "refuted", "not comparable"}  # exact
 
 
 def frame(rows: list[dict[str, object]]) -> MeasuredMeans:
@@ -252,8 +250,9 @@ def test_places_differ_less_on_amazon_if_their_gap_is_smaller_whatever_its_sign(
 ) -> None:
     """On MovieLens 1M POS-P falls by 0.3; in the second case it rises on Amazon by 0.7, which is a larger gap."""
     rows = [
-        {"dataset": name, "explainer": "lxr", "rank": rank, "scope": "user-vector", "values": [value]}
+        {"dataset": name, "explainer": explainer, "rank": rank, "scope": "user-vector", "values": [value]}
         for name, pair in {"amazon-fashion": amazon, "ml-1m": (0.6, 0.3)}.items()
+        for explainer in ("lime-rs", "shap", "accent", "lxr")
         for rank, value in zip(("1", "5"), pair, strict=True)
     ]
     table = claims()
@@ -263,10 +262,80 @@ def test_places_differ_less_on_amazon_if_their_gap_is_smaller_whatever_its_sign(
     }
     assert found["places-amazon"]["verdict"] == word
     assert found["places-amazon"]["ours"] == pytest.approx(abs(amazon[0] - amazon[1]) - 0.3)
-    alone = next(iter(claim_rows(table[table["claim"] == "places-amazon"], printed_means(), frame(rows[:2]))))
+    alone = next(iter(claim_rows(table[table["claim"] == "places-amazon"], printed_means(), frame(rows[:8]))))
     assert (
         alone["verdict"] == "not reproducible" and "without" in alone["reason"] and "ml-1m" in alone["reason"]
     )
+
+
+LOWEST = {"statistic": "share-lowest", "metric": "POS-P", "relation": ">", "threshold": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("values", "given", "word"),
+    [
+        # c was not run. It could be lower than a, but a remains above b whatever c is.
+        ({"a": (0.1, 0.1), "b": (0.2, 0.3)}, LOWEST, "undecided"),
+        ({"a": (0.2, 0.3), "b": (0.1, 0.1)}, LOWEST, "refuted"),
+        ({"a": (0.1, 0.1), "b": (0.2, 0.3), "c": (0.4, 0.4)}, LOWEST, "confirmed"),
+        # b is missing on the side of the subject, and could be lower than c.
+        ({"a": (0.5, 0.5), "c": (0.2, 0.2)}, LOWEST | {"subject": "a b", "against": "c"}, "undecided"),
+        ({"a": (0.1, 0.1), "c": (0.2, 0.2)}, LOWEST | {"subject": "a b", "against": "c"}, "confirmed"),
+        # a is the best in all; c could be better in some, in all or in none.
+        (
+            {"a": (0.9, 0.9), "b": (0.1, 0.1)},
+            {
+                **{"statistic": BEST, "metric": "NEG-P", "relation": "<", "threshold": 1.0},
+                **{"subject": "", "against": "", "explainer": "a b c"},
+            },
+            "undecided",
+        ),
+    ],
+)
+def test_a_claim_that_a_missing_explainer_could_change_is_undecided(
+    values: dict[str, tuple[float, float]], given: dict[str, object], word: str
+) -> None:
+    rows = [
+        {"explainer": name, "level": level, "metric": given["metric"], "values": [value]}
+        for name, pair in values.items()
+        for level, value in zip(("item", "list"), pair, strict=True)
+    ]
+    one = claim(**given)
+    found, reason = _verdict(one, decide(one, frame(rows)))
+    assert found == word, reason
+    assert ("missing" in reason) == (word == "undecided")
+
+
+@pytest.mark.parametrize(
+    ("gaps", "threshold", "word"),
+    [((0.0, 0.0), 0.1, "undecided"), ((0.0, 0.0), 0.4, "confirmed"), ((0.6, 0.6), 0.1, "refuted")],
+)
+def test_a_mean_over_explainers_is_bounded_by_what_the_missing_one_could_add(
+    gaps: tuple[float, float], threshold: float, word: str
+) -> None:
+    """Two of three explainers were run: with a gap of the third between 0 and 1 their mean is a third of it more."""
+    rows = [
+        {"explainer": name, "level": level, "values": [value]}
+        for name, gap in zip("ab", gaps, strict=True)
+        for level, value in (("item", 0.2), ("list", 0.2 + gap))
+    ]
+    one = claim(
+        **{"statistic": "mean-gap", "metric": "POS-P", "contrast": "level", "explainer": "a b c"},
+        **{"subject": "item", "against": "list", "relation": "<=", "threshold": threshold},
+    )
+    assert _verdict(one, decide(one, frame(rows))).word == word
+
+
+def test_means_of_one_user_decide_no_claim() -> None:
+    """Draws of one user are all alike, so their interval has length zero."""
+    rows = [
+        {"explainer": name, "users": users, "values": drawn(value)}
+        for name, value, users in (("a", 0.1, 1), ("b", 0.2, 1), ("c", 0.3, 1))
+    ]
+    one = claim(**LOWEST)
+    assert _verdict(one, decide(one, frame(rows))) == ("undecided", ONE_USER)
+    many = [{**row, "users": 2} for row in rows]
+    assert _verdict(one, decide(one, frame(many))).word == "confirmed"
 
 
 def drawn(*values: float) -> list[float]:

@@ -85,7 +85,12 @@ def number_of(text: Any, form: Format) -> float:
 
 
 def text_of_number(number: float, form: Format = "number", step: float | None = None) -> str:
-    """A number with the decimals of its column, or as a date or time; one between two steps with all its digits."""
+    """A number with the decimals of its column, or as a date or time; one between two steps with all its digits.
+
+    Whole days and seconds are dates and times also between two steps.
+    """
+    if form != "number" and number == round(number):
+        step = 1.0
     if step is not None and not off_step(np.array([number]), step)[0]:
         if form == "date" and decimals_of(step) == 0:
             return (EPOCH.date() + timedelta(days=round(number))).isoformat()

@@ -19,7 +19,7 @@ from cfbench_tabular.column_types import Format
 from cfbench_tabular.schema import ColumnPlan, Schema, text_of
 from cfbench_tabular.schema_inference import kind_of
 from cfbench_tabular.sheet import Sheet, in_order, numbers
-from cfbench_tabular.table import FloatArray
+from cfbench_tabular.table import FloatArray, Imputation
 
 MOST_CATEGORIES = 255
 """Levels of a column that the model tells apart; the others count as missing."""
@@ -27,8 +27,8 @@ MOST_CATEGORIES = 255
 
 def without_missing(
     sheet: Sheet, schema: Schema, features: Sequence[ColumnPlan], class_column: str
-) -> tuple[Sheet, Mapping[str, int]]:
-    """The sheet without missing values, and how many were filled in, by column."""
+) -> tuple[Sheet, Mapping[str, Imputation]]:
+    """The sheet without missing values, and which were filled in, by column."""
     marks = set(schema.missing_marks)
     missing: dict[str, list[int]] = {}
     classes = {text_of(raw, "classes"): "" for raw in schema.classes}
@@ -47,31 +47,36 @@ def without_missing(
             "'missing: drop' to remove such rows or 'missing: median' to fill in typical values, or add it to the levels "
             "of the column"
         )
-    imputed: dict[str, int] = {}
+    found: dict[str, tuple[Sequence[str], str]] = {}
     if schema.missing != "drop":
-        filled = {
-            plan.name: dict(zip(missing[plan.name], found, strict=True))
+        found = {
+            plan.name: _filled(sheet, plan, features, missing, schema.missing)
             for plan in features
             if plan.name in missing
-            for found in [_filled(sheet, plan, features, missing, schema.missing)]
+        }
+        filled = {
+            name: dict(zip(missing[name], replaced, strict=True)) for name, (replaced, _) in found.items()
         }
         columns = [
             [filled[name].get(row, cell) for row, cell in enumerate(cells)] if name in filled else cells
             for name, cells in sheet.columns.items()
         ]
         sheet = Sheet(sheet.names, list(zip(*columns, strict=True)), sheet.places)
-        imputed = {name: len(found) for name, found in filled.items()}
-        missing = {name: rows for name, rows in missing.items() if name == class_column}
-    bad = {row for rows in missing.values() for row in rows}
+    unfilled = {name: rows for name, rows in missing.items() if name not in found}
+    bad = {row for rows in unfilled.values() for row in rows}
     complete = [row for row in range(len(sheet.rows)) if row not in bad]
     if not complete:
-        always = [name for name, rows in missing.items() if len(rows) == len(sheet.rows)]
+        always = [name for name, rows in unfilled.items() if len(rows) == len(sheet.rows)]
         why = f" (column {always[0]!r} is always missing: set its type to drop)" if always else ""
         raise UserError(
             f"{sheet.places[0]}: every row has a missing value, so 'missing: drop' removes all rows{why}"
         )
     kept = [sheet.rows[row] for row in complete], [sheet.places[row] for row in complete]
-    return Sheet(sheet.names, *kept), imputed
+    imputed = {
+        name: Imputation(method, np.flatnonzero(np.isin(complete, missing[name])))
+        for name, (_, method) in found.items()
+    }
+    return Sheet(sheet.names, *kept), {name: one for name, one in imputed.items() if len(one.rows)}
 
 
 def _filled(
@@ -80,13 +85,13 @@ def _filled(
     features: Sequence[ColumnPlan],
     missing: Mapping[str, Sequence[int]],
     how: str,
-) -> Sequence[str]:
-    """The cells to fill in where a column is missing, in the order of the rows."""
+) -> tuple[Sequence[str], str]:
+    """The cells to fill in where a column is missing, in the order of the rows, and by which method they are found."""
     others = [other for other in features if other.name != plan.name]
-    typical = _typical(sheet, plan, missing[plan.name], "median" if how == "model" else how)
+    typical, method = _typical(sheet, plan, missing[plan.name], "median" if how == "model" else how)
     if how != "model" or not any(len(missing.get(other.name, ())) < len(sheet.rows) for other in others):
-        return [typical] * len(missing[plan.name])
-    return _predicted(sheet, plan, others, missing)
+        return [typical] * len(missing[plan.name]), method
+    return _predicted(sheet, plan, others, missing), "model"
 
 
 def _predicted(
@@ -132,8 +137,9 @@ def _numbers_of(sheet: Sheet, plan: ColumnPlan, gaps: Sequence[int]) -> tuple[Fl
     return values, not plan.ordered
 
 
-def _typical(sheet: Sheet, plan: ColumnPlan, missing: Sequence[int], how: str) -> str:
-    """The cell to fill in: the lower median of numbers, dates and ordered levels, or else the most frequent cell.
+def _typical(sheet: Sheet, plan: ColumnPlan, missing: Sequence[int], how: str) -> tuple[str, str]:
+    """The cell to fill in, and the method: the lower median of numbers, dates and ordered levels, or else the most
+    frequent cell.
 
     Both are values of the file, so that they are at the steps of the column. Of equally frequent cells, the first.
     """
@@ -149,9 +155,9 @@ def _typical(sheet: Sheet, plan: ColumnPlan, missing: Sequence[int], how: str) -
         order = {level: rank for rank, level in enumerate(plan.levels)}
         known = sorted((cell for cell in cells if cell in order), key=order.__getitem__)
         if known:
-            return known[(len(known) - 1) // 2]
+            return known[(len(known) - 1) // 2], "median"
     if how == "median" and kind != "categorical":
         form: Format = "date" if kind == "date" else "time" if kind == "time" else plan.format
         values = numbers(cells, plan.name, places, form)
-        return cells[int(np.argsort(values, kind="stable")[(len(values) - 1) // 2])]
-    return Counter(cells).most_common(1)[0][0]
+        return cells[int(np.argsort(values, kind="stable")[(len(values) - 1) // 2])], "median"
+    return Counter(cells).most_common(1)[0][0], "mode"

@@ -14,7 +14,7 @@ import numpy as np
 from cfbench_core.errors import UserError
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.number_range import NumberRange
-from cfbench_tabular.table import FloatArray, IntArray, Table
+from cfbench_tabular.table import FloatArray, Imputation, IntArray, Table
 
 FEWEST_ROWS = 10
 """With fewer the quality of a model is that of single rows: two rows have an area under the curve of 1."""
@@ -22,6 +22,8 @@ PARTS = ("train", "validation", "test")
 UNKNOWN = len(PARTS)
 """In ``split``: a row that belongs to no part, because the split is not known."""
 PART_NAMES = (*PARTS, "unknown")
+IMPUTED = ("column", "method", "row")
+"""The columns of ``imputed.parquet``."""
 Part = Literal["train", "validation", "test"]
 
 
@@ -113,12 +115,22 @@ class PreparedDataset:
             "types": types,
             **({"predicts": self.table.number_range.column} if self.table.number_range else {}),
             **({} if self.decision_threshold == 0.5 else {"decision_threshold": self.decision_threshold}),
-            **({"imputed": dict(self.table.imputed)} if self.table.imputed else {}),
+            **(
+                {
+                    "imputed": {name: len(one.rows) for name, one in self.table.imputed.items()},
+                    "imputed_by": {name: one.method for name, one in self.table.imputed.items()},
+                }
+                if self.table.imputed
+                else {}
+            ),
             "size": f"{len(self.table):,} rows, {len(self.table.columns)} columns",
         }
 
     def save(self, folder: Path) -> None:
-        """Writes ``table.parquet``, ``rows.parquet`` (target, label, split) and ``dataset.json``."""
+        """Writes ``table.parquet``, ``rows.parquet`` (target, label, split) and ``dataset.json``.
+
+        And ``imputed.parquet``, where values are filled in.
+        """
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -132,6 +144,14 @@ class PreparedDataset:
             **({} if self.table.numbers is None else {"number": self.table.numbers}),
         }
         parquet.write_table(pa.table(rows), folder / "rows.parquet")
+        if self.table.imputed:
+            gaps = [
+                (name, one.method, row)
+                for name, one in self.table.imputed.items()
+                for row in one.rows.tolist()
+            ]
+            columns = dict(zip(IMPUTED, zip(*gaps, strict=True), strict=True))
+            parquet.write_table(pa.table(columns), folder / "imputed.parquet")
         document = {
             "name": self.table.name,
             "classes": list(self.classes),
@@ -161,6 +181,7 @@ class PreparedDataset:
             target,
             one,
             encoding.constraints,
+            _imputed(folder),
             factual_class=document["factual_class"],
             numbers=rows["number"].to_numpy() if "number" in rows.column_names else None,
             number_range=NumberRange(**document["number_range"]) if document["number_range"] else None,
@@ -168,6 +189,17 @@ class PreparedDataset:
         split = np.array([PART_NAMES.index(part) for part in rows["split"].to_pylist()], dtype=np.int64)
         labels = rows["label"].to_numpy()
         return PreparedDataset(table, (zero, one), labels, split, encoding, document["decision_threshold"])
+
+
+def _imputed(folder: Path) -> dict[str, Imputation]:
+    from pyarrow import parquet
+
+    if not (folder / "imputed.parquet").is_file():
+        return {}
+    rows: dict[tuple[str, str], list[int]] = {}
+    for gap in parquet.read_table(folder / "imputed.parquet").to_pylist():
+        rows.setdefault((gap["column"], gap["method"]), []).append(gap["row"])
+    return {name: Imputation(method, np.array(own)) for (name, method), own in rows.items()}
 
 
 def _stratified(labels: IntArray, validation: float, test: float, generator: np.random.Generator) -> IntArray:

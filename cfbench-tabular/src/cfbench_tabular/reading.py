@@ -303,7 +303,15 @@ def _quantity(cells: Sequence[str], plan: ColumnPlan, places: Sequence[str]) -> 
             )
     if step is not None:
         values = nearest_multiple(values, step)
-    column = Column(plan.name, step=step, unit=plan.unit, low=plan.low, high=plan.high, format=plan.format)
+    column = Column(
+        plan.name,
+        step=step,
+        unit=plan.unit,
+        low=plan.low,
+        high=plan.high,
+        format=plan.format,
+        epoch=plan.epoch,
+    )
     return column, values
 
 

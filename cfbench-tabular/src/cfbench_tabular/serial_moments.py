@@ -17,6 +17,8 @@ from cfbench_tabular.sheet import number_or_nan
 
 DAY_0 = date(1899, 12, 30)
 """From which spreadsheets count days, from March 1900 on. Before, they differ among themselves."""
+DAY_0_NUMBER = (EPOCH.date() - DAY_0).days
+"""1970-01-01."""
 FIRST_DAY = 61
 LAST_DAY = 2_958_465
 """9999-12-31, which also means: no end."""
@@ -47,7 +49,7 @@ def _moment(number: float, epoch: str, form: Format) -> str:
     if not FIRST_DAY <= number < LAST_DAY + 1:
         return ""
     if form == "time":
-        return _time((number - (EPOCH.date() - DAY_0).days) * DAY_SECONDS)
+        return _time((number - DAY_0_NUMBER) * DAY_SECONDS)
     return (DAY_0 + timedelta(days=int(number))).isoformat() if number == int(number) else ""
 
 

@@ -155,7 +155,7 @@ class StudyFiles:
                 )
             cells: AnyArray = raw[own].to_numpy(object)
             if own in scales:
-                columns.append(replace(column, step=None, low=None, high=None, format="number"))
+                columns.append(replace(column, step=None, low=None, high=None, format="number", epoch=""))
                 values[column.name] = cells.astype(np.float64)
             else:
                 cells, levels = _named(cells, levels, like.values[column.name])

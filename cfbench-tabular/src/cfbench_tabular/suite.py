@@ -52,7 +52,10 @@ class TabularSuite(LifecycleSuite):
     config = TabularConfig
     contracts: ClassVar[Mapping[str, Contract]] = CONTRACTS
     layout = TableLayout(
-        by=("dataset", "model"), row="explainer", unit_columns=("row",), primary=("MADD", "L2", "feasible")
+        by=("dataset", "model"),
+        row="explainer",
+        unit_columns=("row", "imputed"),
+        primary=("MADD", "L2", "feasible"),
     )
     steps: ClassVar[Mapping[str, str]] = steps_by_module(
         STEPS,
@@ -169,6 +172,9 @@ class TabularSuite(LifecycleSuite):
     def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
         published = setting.model.stages["data"].parameters.get("study")
         return {"factuals": setting.config.protocol.factuals, "study": published}
+
+    def unit_key(self, setting: Setting) -> tuple[str, ...]:
+        return ("row",)
 
     def explanation_parameters(self, cell: PlannedCell) -> Mapping[str, Any]:
         protocol = cell.config.protocol

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_tabular.column_types import Format, off_step
+from cfbench_tabular.column_types import Format, off_step, text_of_number
 from cfbench_tabular.constraints import Constraint
 from cfbench_tabular.number_range import NumberRange
 
@@ -38,6 +38,7 @@ class Column:
         unit: of measurement, for sentences and reports.
         low, high: the range of the counterfactuals of a numeric column; None: the observed minimum and maximum.
         format: what the numbers mean: a date is the number of days since 1970-01-01, a time that of seconds.
+        epoch: how the file counts dates or times as numbers: spreadsheet or unix; "" if it holds them as text.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Column:
     low: float | None = None
     high: float | None = None
     format: Format = "number"
+    epoch: str = ""
 
     def __post_init__(self) -> None:
         if self.step is not None and not (0 < self.step < np.inf):
@@ -69,6 +71,27 @@ class Column:
         return self.step if self.kind == "numeric" else 1.0 if self.scalar else None
 
 
+FILLED_IN = {
+    "median": "the median",
+    "mode": "the most frequent value",
+    "model": "what a model predicts from the other columns",
+}
+"""What a missing value was replaced by, in words."""
+
+
+@dataclass(frozen=True)
+class Imputation:
+    """The values of a column that were missing in the file and were filled in.
+
+    Attributes:
+        method: a key of ``FILLED_IN``.
+        rows: the rows, ascending.
+    """
+
+    method: str
+    rows: IntArray
+
+
 @dataclass(frozen=True)
 class Table:
     """N rows of a data set. A row is identified by its position in the file, from 0.
@@ -81,7 +104,7 @@ class Table:
         target_class: the class to predict against the rest; None for the most frequent one, and of equally frequent
             ones the last by name, as in CF-tabular.
         constraints: constraints between numeric columns, which every row satisfies.
-        imputed: the number of missing values that were filled in, by column.
+        imputed: the missing values that were filled in, by column; columns without one are left out.
         factual_class: the class of the rows to explain, of several that are not the target; None: all of them.
         numbers: (N,) the numbers behind the classes of a class column of numbers, which regression predicts.
         number_range: those of the target class.
@@ -93,7 +116,7 @@ class Table:
     target: AnyArray
     target_class: str | None = None
     constraints: tuple[Constraint, ...] = ()
-    imputed: Mapping[str, int] = field(default_factory=dict)
+    imputed: Mapping[str, Imputation] = field(default_factory=dict)
     factual_class: str | None = None
     numbers: FloatArray | None = None
     number_range: NumberRange | None = None
@@ -110,6 +133,21 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.target)
+
+    def imputed_columns(self, rows: IntArray) -> list[dict[str, str]]:
+        """For each of (n,) rows its filled-in columns, with their values as text."""
+        found: list[dict[str, str]] = [{} for _ in rows]
+        for column in self.columns:
+            if column.name in self.imputed:
+                for place in np.flatnonzero(np.isin(rows, self.imputed[column.name].rows)):
+                    found[place][column.name] = self.text(column, int(rows[place]))
+        return found
+
+    def text(self, column: Column, row: int) -> str:
+        """A value as text, as explanations show it: a number with the decimals of its column, a date in ISO 8601."""
+        value = self.values[column.name][row]
+        numeric = column.kind == "numeric"
+        return text_of_number(float(value), column.format, column.step) if numeric else str(value)
 
     def classes(self) -> tuple[str, str]:
         """Names of the classes 0 and 1: the rest, and the target class.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from cfbench_tabular.table import FILLED_IN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,40 +44,67 @@ def best_explanation(run: Run) -> str:
     order = ["changed", "L2"] if "L2" in found else ["changed"]
     cell, unit = found.sort_values(order, kind="stable").index[0]
     rows = explanations[(explanations["cell"] == cell) & (explanations["unit"] == unit)]
-    return _sentence(rows, run.summaries("data").get(str(rows.iloc[0]["dataset"]), {}))
+    data = run.summaries("data").get(str(rows.iloc[0]["dataset"]), {})
+    return _sentence(rows, data, _imputed(run.scores, cell, unit))
 
 
-def _sentence(rows: pd.DataFrame, data: Mapping[str, Any]) -> str:
+def _imputed(scores: pd.DataFrame, cell: str, unit: str) -> Mapping[str, str]:
+    """The filled-in values of a row, by column."""
+    if "imputed" not in scores:
+        return {}
+    own = scores["imputed"][(scores["cell"] == cell) & (scores["unit"] == unit)].dropna()
+    found: dict[str, str] = json.loads(own.iloc[0]) if len(own) else {}
+    return found
+
+
+def _sentence(rows: pd.DataFrame, data: Mapping[str, Any], imputed: Mapping[str, str]) -> str:
     """The changes of a row's counterfactuals: "row 57 of iris counts as ...; with ... instead of ... it would ..."."""
     types = data.get("types", {})
     first = rows.iloc[0]
+    row = f"row {first['row']} of {first['dataset']}{_filled_in(imputed, data)}"
     several = "counterfactual" in rows and rows["counterfactual"].nunique() > 1
     sets = [part for _, part in rows.groupby("counterfactual")] if several else [rows]
     ways = ", or with ".join(_changes(part, types) for part in sets)
     if data.get("decision_threshold") is not None:
-        return _of_probability(first, data, f"{ways}{',' if several else ''}")
+        return _of_probability(row, first, data, f"{ways}{',' if several else ''}")
     if data.get("predicts"):
         wanted = str(first["wanted_class"])
         would = f"would not be {wanted[4:]}" if wanted.startswith("not ") else f"would be {wanted}"
         return (
-            f"row {first['row']} of {first['dataset']}: the {data['predicts']} that {first['model']} predicts is "
+            f"{row}: the {data['predicts']} that {first['model']} predicts is "
             f"{first['factual_class']}; with {ways}{',' if several else ''} it {would} "
             f"({first['explainer']})."
         )
     return (
-        f"row {first['row']} of {first['dataset']} counts as {first['factual_class']} for {first['model']}; "
+        f"{row} counts as {first['factual_class']} for {first['model']}; "
         f"with {ways}{',' if several else ''} it would count as {first['wanted_class']} ({first['explainer']})."
     )
 
 
-def _of_probability(first: pd.Series[Any], data: Mapping[str, Any], ways: str) -> str:
+def _filled_in(imputed: Mapping[str, str], data: Mapping[str, Any]) -> str:
+    """The values of a row that were missing: " (income 41,000 EUR filled in with the median)"; "" if there are none."""
+    types, methods = data.get("types", {}), data.get("imputed_by", {})
+    by_method: dict[str, list[str]] = {}
+    for column, value in list(imputed.items())[:MOST]:
+        shown, _ = _shown(value, value, types.get(column, {}))
+        by_method.setdefault(methods.get(column, ""), []).append(f"{column} {shown}")
+    parts = [
+        f"{_listed(values)} filled in with {FILLED_IN[method]}" if method else f"{_listed(values)} filled in"
+        for method, values in by_method.items()
+    ]
+    if len(imputed) > MOST:
+        parts.append(f"{len(imputed) - MOST} other values filled in")
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _of_probability(row: str, first: pd.Series[Any], data: Mapping[str, Any], ways: str) -> str:
     """The sentence where the target class has to exceed a probability: "the probability of yes is at most 90% ..."."""
     share, target = f"{100 * data['decision_threshold']:g}%", str(data["classes"][1])
     outcome = f"that the {data['predicts']} is {target}" if data.get("predicts") else f"of {target}"
     sides = (f"at most {share}", f"above {share}")
     rises = str(first["wanted_class"]).endswith(sides[1])
     before, after = sides if rises else sides[::-1]
-    row, model, explainer = f"row {first['row']} of {first['dataset']}", first["model"], first["explainer"]
+    model, explainer = first["model"], first["explainer"]
     if not str(first["factual_class"]).endswith(sides):  # from one class to another
         return (
             f"{row} counts as {first['factual_class']} for {model}; with {ways.rstrip(',')}, the probability {outcome} "
@@ -87,14 +117,22 @@ def _of_probability(first: pd.Series[Any], data: Mapping[str, Any], ways: str) -
 
 
 def _changes(rows: pd.DataFrame, types: Mapping[str, Mapping[str, Any]]) -> str:
-    """The changes of one counterfactual: "age 41 instead of 30 and job clerk instead of cook"."""
+    """The changes of one counterfactual: "age 41 instead of 30 and job clerk instead of a filled-in cook"."""
     what = []
-    for column, value, original in zip(rows["column"], rows["value"], rows["original"], strict=True):
+    filled = rows["imputed"] if "imputed" in rows else [False] * len(rows)
+    for column, value, original, own in zip(
+        rows["column"], rows["value"], rows["original"], filled, strict=True
+    ):
         after, before = _shown(value, original, types.get(column, {}))
-        what.append(f"{column} {after} instead of {before}")
+        what.append(f"{column} {after} instead of {'a filled-in ' if own else ''}{before}")
     if len(what) > MOST:
         what[MOST - 1 :] = [f"{len(what) - MOST + 1} other changes"]
-    return " and ".join(part for part in (", ".join(what[:-1]), what[-1]) if part)
+    return _listed(what)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Enumerated: "a, b and c"."""
+    return " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
 
 
 def _shown(value: str, original: str, kind: Mapping[str, Any]) -> tuple[str, str]:

@@ -44,17 +44,21 @@ class TabularViewer:
             return [Note(note), *_changes_alone(unit)]
         data = _data(folder)
         row = int(unit.unit)
-        values = {column.name: _value(data, column, row) for column in data.table.columns}
+        values = {column.name: data.table.text(column, row) for column in data.table.columns}
         first = next((rows.iloc[0] for rows in unit.explanations.values() if len(rows)), None)
+        imputed = _imputed(data, row)
         facts = [("row", f"{row} of {data.table.name}"), ("class in the data", str(data.table.target[row]))]
         if first is not None:
             facts += [("prediction", str(first["factual_class"])), ("wanted", str(first["wanted_class"]))]
+        if imputed:
+            missing = "; ".join(f"{name} {values[name]} with {how}" for name, how in imputed.items())
+            facts.append(("missing in the data, filled in", missing))
         constraints = "; ".join(str(one) for one in data.encoding.constraints)
         if constraints:
             facts.append(("constraints between columns", constraints))
         return [
             Facts(facts),
-            *_diffs(unit, data, values),
+            *_diffs(unit, data, values, imputed),
             *_parallel(unit, data, values),
             _editor(unit, data, values),
             *_edited_columns(unit),
@@ -117,7 +121,7 @@ class TabularViewer:
         if rows.empty:
             return [Note(f"{live.name} finds no counterfactual under these constraints.", "warn")]
         row = int(unit.units["row"].iloc[0])
-        values = {column.name: _value(data, column, row) for column in data.table.columns}
+        values = {column.name: data.table.text(column, row) for column in data.table.columns}
         parts = {number: _changed(part, data) for number, part in _sets(rows)}
         names = [live.name if len(parts) == 1 else f"{live.name} ({number})" for number in parts]
         shown: list[list[Text | str]] = [
@@ -157,13 +161,12 @@ def _data(folder: Path) -> PreparedDataset:
     return PreparedDataset.load(folder)
 
 
-def _value(data: PreparedDataset, column: Column, row: int) -> str:
-    from cfbench_tabular.column_types import text_of_number
+def _imputed(data: PreparedDataset, row: int) -> dict[str, str]:
+    """By which method the missing values of a row are filled in, in words, by column."""
+    from cfbench_tabular.table import FILLED_IN
 
-    value = data.table.values[column.name][row]
-    return (
-        text_of_number(float(value), column.format, column.step) if column.kind == "numeric" else str(value)
-    )
+    found = data.table.imputed
+    return {name: FILLED_IN[one.method] for name, one in found.items() if row in one.rows}
 
 
 def _rule(data: PreparedDataset, column: Column) -> str:
@@ -199,7 +202,9 @@ def _sets(rows: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame]]:
         yield int(number), rows[rows["counterfactual"] == number]
 
 
-def _diffs(unit: UnitData, data: PreparedDataset, values: Mapping[str, str]) -> Iterator[Grid]:
+def _diffs(
+    unit: UnitData, data: PreparedDataset, values: Mapping[str, str], imputed: Mapping[str, str]
+) -> Iterator[Grid]:
     """Columns down, counterfactuals across: the value where it changes, a dot where it does not."""
     answers: dict[str, dict[str, Text]] = {}
     for cell in unit.cells:
@@ -214,7 +219,12 @@ def _diffs(unit: UnitData, data: PreparedDataset, values: Mapping[str, str]) -> 
         label = (
             f"{column.name}{f' [{column.unit}]' if column.unit and column.unit not in column.name else ''}"
         )
-        cells: list[Text | str] = [Text(label, title=_rule(data, column)), values[column.name]]
+        own: Text | str = values[column.name]
+        if column.name in imputed:
+            own = Text(
+                f"{own} (filled in)", "muted", f"missing in the data; filled in with {imputed[column.name]}"
+            )
+        cells: list[Text | str] = [Text(label, title=_rule(data, column)), own]
         cells += [found.get(column.name, Text("·", "muted")) for found in answers.values()]
         rows.append(cells)
     count: list[Text | str] = [Text("changed columns", "muted"), ""]
@@ -257,13 +267,15 @@ def _parallel(unit: UnitData, data: PreparedDataset, values: Mapping[str, str]) 
 def _changed(rows: pd.DataFrame, data: PreparedDataset) -> dict[str, Text]:
     kinds = {column.name: column for column in data.table.columns}
     found: dict[str, Text] = {}
-    for name, level, before, after in rows[["column", "level", "original", "value"]].itertuples(index=False):
+    columns = ["column", "level", "original", "value", "imputed"]
+    for name, level, before, after, filled in rows.reindex(columns=columns).itertuples(index=False):
         if isinstance(level, str):
             earlier = found[name].text + ", " if name in found else ""
             found[name] = Text(f"{earlier}{level} {_short(after)}", "warn", "not exactly one level")
             continue
         sign = _sign(kinds[name], str(before), str(after))
-        found[name] = Text(f"{sign} {_short(after)}", "mark", f"{after} instead of {before}")
+        was = f"a filled-in {before}" if filled is True else before
+        found[name] = Text(f"{sign} {_short(after)}", "mark", f"{after} instead of {was}")
     return found
 
 

@@ -8,6 +8,7 @@ from cfbench_core import api
 from cfbench_core.analyses import find, run_analysis
 from cfbench_core.registry import installed
 from cfbench_core.verdicts import RELATIONS
+from cfbench_text.analysis.number_verdicts import with_verdicts
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
     GENERATORS,
@@ -17,7 +18,7 @@ from cfbench_text.analysis.published_factuality import (
     verdict,
 )
 from cfbench_text.analysis.published_measures import stand_in
-from cfbench_text.analysis.reproduction import Config, Reproduction, _with_verdicts, parts, sizes
+from cfbench_text.analysis.reproduction import Config, Reproduction, parts, sizes
 from cfbench_text.analysis.shared import repeated
 
 analysis = Reproduction(Config())
@@ -121,6 +122,28 @@ def test_statistics_of_two_metrics_by_hand():
 def test_an_order_of_fewer_than_six_generators_decides_nothing(kind):
     value = statistic(claim(kind, subject="nrt"), six[six["model"] != "xrec"])
     assert np.isnan(value) and verdict(claim(kind), value).word == "not reproducible"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "absent", "word"),
+    [
+        # XRec could have a higher maximum, a lower minimum or difference; it cannot undo what others have reached.
+        ("maximum", 0.4, ["xrec"], "undecided"),
+        ("maximum", 0.6, ["xrec"], "confirmed"),
+        ("minimum", 0.6, ["xrec"], "undecided"),
+        ("minimum", 0.4, ["xrec"], "refuted"),
+        ("smallest difference", 0.6, ["xrec"], "undecided"),
+        ("smallest difference", 0.4, ["xrec"], "refuted"),
+        # 0.8 of five of six generators is between 0.67 and 0.83, 0.8 of three between 0.4 and 0.9.
+        ("share below", 0.8, ["xrec"], "confirmed"),
+        ("share below", 0.8, ["xrec", "pepler", "cer"], "undecided"),
+        ("share below", 0.2, ["xrec"], "refuted"),
+        ("maximum", 0.4, [], "refuted"),
+        ("minimum", 0.6, [], "confirmed"),
+    ],
+)
+def test_a_claim_that_a_missing_generator_could_change_is_undecided(kind, value, absent, word):
+    assert verdict(claim(kind), value, "", absent).word == word
 
 
 def test_a_missing_metric_decides_nothing():
@@ -264,16 +287,18 @@ def test_metrics_that_are_one_under_overlap_are_found(run, answer):
 def test_numbers_of_the_papers_data_are_decided_by_the_interval_of_the_mean():
     table = pd.DataFrame(
         {
-            "dataset": ["toys", "toys", "toys", "guitars"],
-            "ours": [0.5, 0.5, 0.9, 0.5],
-            "std": [0.1, 1.0, 0.1, 0.1],
-            "n": [100, 100, 100, 100],
-            "printed": [0.52, 0.52, 0.52, np.nan],
-            "rounded_by": [0.005, 0.005, 0.005, np.nan],
+            "dataset": ["toys", "toys", "toys", "guitars", "toys"],
+            "ours": [0.5, 0.5, 0.9, 0.5, 0.5],
+            "std": [0.1, 1.0, 0.1, 0.1, np.nan],
+            "n": [100, 100, 100, 100, 1],
+            "printed": [0.52, 0.52, 0.52, np.nan, 0.52],
+            "rounded_by": [0.005, 0.005, 0.005, np.nan, 0.005],
         }
     )
-    found = _with_verdicts(table, 0.1)
-    assert found["verdict"].tolist() == ["confirmed", "undecided", "refuted", "not comparable"]
+    found = with_verdicts(table, 0.1)
+    assert found["verdict"].tolist() == [
+        *("confirmed", "undecided", "refuted", "not comparable", "undecided")
+    ]
 
 
 def test_a_study_of_reviews_does_not_replace_the_study_of_explanations(tmp_path, monkeypatch):
@@ -332,5 +357,5 @@ def test_a_number_of_a_stand_in_is_not_comparable_on_the_papers_data():
         "printed": 0.5,
         "stand_in": "overlap in place of an LLM",
     }
-    found = _with_verdicts(pd.DataFrame([row]), 0.1)
+    found = with_verdicts(pd.DataFrame([row]), 0.1)
     assert found[["verdict", "reason"]].values.tolist() == [["not comparable", "overlap in place of an LLM"]]

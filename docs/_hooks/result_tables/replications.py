@@ -10,13 +10,22 @@ import pandas as pd
 
 from cfbench_core.registry import Registry
 from cfbench_core.specs import resolve
-from cfbench_core.verdicts import VERDICTS, count_verdicts
+from cfbench_core.verdicts import CONFIRMED, REFUTED, VERDICTS, count_verdicts
 from result_tables.stored import shown, stored
 
 OF_CLAIMS = ("claims", "table 6")
 """The items that are claims; the others are numbers."""
 _APART = ("variant", "judge", "model")
 """What distinguishes several decisions on one claim."""
+_LONG = 40
+"""More letters of missing explainers and data sets than this are left to the stored table."""
+_SHOWN = {
+    "paper": "as published",
+    "cfbench": "as cfbench improves it",
+    "study-network": "with the study's networks",
+    "mlp": "with columns as cfbench reads them",
+}
+"""Headings of the decisions on one claim."""
 
 
 def problems(registry: Registry) -> list[str]:
@@ -38,7 +47,7 @@ def problems(registry: Registry) -> list[str]:
 
 
 def claims_of_paper(name: str) -> str:
-    """Each claim, what decides it, and the verdicts: ``claims_of_paper("replication-beyond-top-1")``."""
+    """Each claim with its verdicts, and what decides it: ``claims_of_paper("replication-beyond-top-1")``."""
     table = stored(name)
     rows = table[table["item"].isin(OF_CLAIMS)]
     several = [column for column in _APART if column in rows and rows[column].dropna().nunique() > 1]
@@ -46,11 +55,25 @@ def claims_of_paper(name: str) -> str:
     for row in rows.to_dict("records"):
         line = {"claim": _claim(row)}
         line |= {column: _text(row.get(column)) for column in several}
-        line |= {"decided by": _text(row.get("rule")) or "place among the ten, at most 4"}
+        line |= {"verdict": row["verdict"] + _why(row), "here": _interval(row)}
         line |= {"printed": _number(row["printed"]), "by its numbers": _text(row.get("verdict_printed"))}
-        line |= {"here": _interval(row), "verdict": row["verdict"]}
+        line |= {"decided by": _text(row.get("rule")) or "place among the ten, at most 4"}
         lines.append(line)
     found = pd.DataFrame(lines)
+    return shown(found.loc[:, (found != "").any()])
+
+
+def verdicts_on_claims(name: str) -> str:
+    """One line for each claim, with the verdict by the printed numbers and those here side by side."""
+    table = stored(name)
+    rows = table[table["item"].isin(OF_CLAIMS)]
+    apart = next((column for column in _APART if column in rows and rows[column].nunique() > 1), "")
+    lines: dict[str, dict[str, str]] = {}
+    for row in rows.to_dict("records"):
+        line = lines.setdefault(_claim(row), {"claim": _claim(row)})
+        line["by its numbers"] = _text(row.get("verdict_printed")).replace("not comparable", "")
+        line[_SHOWN.get(_text(row.get(apart)), "here")] = row["verdict"] + _why(row)
+    found = pd.DataFrame([*lines.values()])
     return shown(found.loc[:, (found != "").any()])
 
 
@@ -85,6 +108,17 @@ def counted_claims(name: str, of: str = "") -> str:
         column, value = of.split("=")
         rows = rows[rows[column] == value]
     return count_verdicts(rows["verdict"])
+
+
+def _why(row: Mapping[Any, Any]) -> str:
+    """ " (tied)", " (without grease, clear)": why a claim has no other verdict, in a word or two; else nothing."""
+    reason = _text(row.get("reason"))
+    if row["verdict"] in (CONFIRMED, REFUTED):
+        return ""
+    if "tie" in reason.partition(":")[0].split() or reason.startswith("tied"):
+        return " (tied)"
+    missing = reason.partition("; without ")[2]
+    return f" (without {missing})" if 0 < len(missing) <= _LONG else ""
 
 
 def _claim(row: Mapping[Any, Any]) -> str:

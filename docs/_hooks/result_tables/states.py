@@ -31,6 +31,12 @@ def states_of_results() -> str:
     return "\n".join(lines)
 
 
+def state_of(name: str) -> str:
+    """The state of one stored result: "current", or "outdated: grease 1 → 2"."""
+    (result,) = (one for one in _results() if one["name"] == name)
+    return _reason(result) if result["state"] in ("outdated", "unknown") else str(result["state"])
+
+
 def count_states() -> str:
     """ "38 current, 10 outdated": of all stored results."""
     found = [one["state"] for one in _results()]

@@ -96,6 +96,32 @@ def test_the_tabu_search_ends_on_few_columns() -> None:
     assert found.tolist() == [0, 0, 0, 0, 1] * 4
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("weights", [[2.0, 1.0, 1.5, 0.0], [-1.0, 2.0, -0.5, 0.4], [0.0, 0.0, 3.0, 1.0]])
+def test_numbers_are_at_the_steps_of_their_columns_and_of_the_other_class(
+    strategy: str, weights: list[float]
+) -> None:
+    """A whole number, quarters, four ordered levels, and a number of any precision, each next to other numbers."""
+    columns = (
+        Column("age", step=1.0),
+        Column("height", step=0.25),
+        Column("grade", "categorical", ("poor", "fair", "good", "best"), ordered=True),
+        Column("mass"),
+    )
+    mean, scale = np.array([38.3, 1.6, 1.4, 0.0]), np.array([13.7, 2.1, 1.1, 1.0])
+    raw = np.array([41.0, 2.75, 1.0, -0.37])
+    encoding = Encoding(columns, mean, scale, (np.zeros(4) - mean) / scale, (np.full(4, 3.0) - mean) / scale)
+    row = (raw - mean) / scale
+    model = Line(weights, -float(row @ weights) - 0.6)  # of class 0
+    found = counterfactual(
+        Config(strategy=strategy, iterations=30, rounds=300), model, encoding, row.tolist()
+    )
+    assert model.predict_proba(found[None])[0, 1] > 0.5
+    numbers = found * scale + mean
+    assert np.abs(numbers[:3] / [1, 0.25, 1] - np.round(numbers[:3] / [1, 0.25, 1])).max() < 1e-9
+    assert 0 <= round(numbers[2]) <= 3 and not np.allclose(found, row)
+
+
 @pytest.mark.parametrize("row", [[0, 0], [0, 1]])
 def test_a_row_of_immovable_zeros_has_no_counterfactual(row: list[float]) -> None:
     found = counterfactual(Config(rounds=100), Line([1.0, 0.0], -1.0), encoding_of(0, 0), row)

@@ -133,6 +133,11 @@ class _Decoder:
         self.errors: list[str] = []
         self.stated: list[tuple[yaml.MappingNode, str]] = []  # each options_for, and where it stands
 
+    @property
+    def model_kind(self) -> str:
+        """The kind of the suite's models; "" if it has none."""
+        return str(getattr(self.suite, "model_kind", ""))
+
     # The document's head
 
     def value_of(self, key: str) -> yaml.Node:
@@ -406,7 +411,9 @@ class _Decoder:
         preset = given.get("preset") if isinstance(node, yaml.MappingNode) else None
         try:
             if preset is not None and not is_auto(preset):
-                options_node = named_preset(self.document, options_node, preset, spec)
+                options_node = named_preset(
+                    self.document, options_node, preset, spec, config, self.model_kind
+                )
             options = self.dataclass(options_node, config, path, skip=RESERVED)
             other = WRONG if options is WRONG else self.options_for(options_node, spec, config, path)
         except ProblemError as problem:
@@ -420,7 +427,7 @@ class _Decoder:
 
     def options_for(self, node: yaml.MappingNode, spec: ComponentSpec, cls: type, path: str) -> Any:
         """Options for combinations of data and model (``options_by_setting.py``), by name; WRONG if some are wrong."""
-        nodes = options_by_combination(self.document, node, spec, getattr(self.suite, "model_kind", ""))
+        nodes = options_by_combination(self.document, node, spec, cls, self.model_kind)
         self.stated += [
             (value, f"{path}.options_for") for key, value in node.value if key.value == "options_for"
         ]

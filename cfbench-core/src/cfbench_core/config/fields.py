@@ -109,13 +109,13 @@ def hints_of(config: type) -> Mapping[str, Any]:
 def fields_of(config: type) -> list[FieldInfo]:
     """The keys of a configuration dataclass, nested ones as ``outer.inner``."""
     hints = hints_of(config)
+    nested = nested_of(config)
     described = []
     for field in dataclasses.fields(config):
-        plain, notes = unwrap(hints[field.name])
-        if dataclasses.is_dataclass(plain) and isinstance(plain, type) and not _is_reference(plain):
-            described += [
-                dataclasses.replace(inner, name=f"{field.name}.{inner.name}") for inner in fields_of(plain)
-            ]
+        _, notes = unwrap(hints[field.name])
+        if field.name in nested:
+            inners = fields_of(nested[field.name])
+            described += [dataclasses.replace(inner, name=f"{field.name}.{inner.name}") for inner in inners]
             continue
         described.append(
             FieldInfo(
@@ -127,6 +127,16 @@ def fields_of(config: type) -> list[FieldInfo]:
             )
         )
     return described
+
+
+def nested_of(config: type) -> dict[str, type]:
+    """The keys of a configuration dataclass whose values are configurations themselves, and their classes."""
+    plain = {name: unwrap(hint)[0] for name, hint in hints_of(config).items()}
+    return {
+        name: found
+        for name, found in plain.items()
+        if dataclasses.is_dataclass(found) and isinstance(found, type) and not _is_reference(found)
+    }
 
 
 def unwrap(hint: Any) -> tuple[Any, Mapping[type, Any]]:

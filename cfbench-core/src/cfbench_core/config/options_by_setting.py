@@ -7,10 +7,10 @@ A model is used on a dataset, an explainer for a model on a dataset. Such a comb
       - {name: lxr, preset: auto}
       - {name: lxr, hidden: 32, label: small, options_for: {ml-1m-mf: {hidden: 64}}}
 
-``preset: auto`` takes the component's preset of each combination; options next to it take precedence. Where there is no
-preset, and where ``options_for`` has no entry, the other options and the defaults hold. A run writes both as ``options_for``
-into its ``config.yaml``, with the combinations of its datasets and models, so that its numbers do not depend on the presets
-of a later version.
+``preset: auto`` takes the component's preset of each combination; options next to it take precedence, those of nested
+configurations one by one. Where there is no preset, and where ``options_for`` has no entry, the other options and the
+defaults hold. A run writes both as ``options_for`` into its ``config.yaml``, with the combinations of its datasets and
+models, so that its numbers do not depend on the presets of a later version.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import yaml
 
 from cfbench_core.config.component import ConfiguredComponent
 from cfbench_core.config.document import Document
+from cfbench_core.config.fields import nested_of
 from cfbench_core.config.values import shown
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.presets import AUTO, presets_of
@@ -41,19 +42,34 @@ class ProblemError(Exception):
 
 
 def named_preset(
-    document: Document, node: yaml.MappingNode, name: yaml.Node, spec: ComponentSpec
+    document: Document,
+    node: yaml.MappingNode,
+    name: yaml.Node,
+    spec: ComponentSpec,
+    config: type,
+    model_kind: str,
 ) -> yaml.MappingNode:
     """A component's node with the options of the preset that it names, where it does not give them itself.
+
+    Args:
+        config: the class of the component's options.
+        model_kind: the kind of the suite's models, for which ``auto`` is right too.
 
     Raises:
         ProblemError: if there is no such preset.
     """
     known = _known(name, spec)
     if not isinstance(name, yaml.ScalarNode) or name.value not in known:
-        hint = did_you_mean(str(name.value), known) if isinstance(name, yaml.ScalarNode) else ""
-        there = f" It has: {', '.join(known)}" if known else f" {spec.name} has no presets"
+        right = [*known, AUTO] if _has_combinations(spec, model_kind) else list(known)
+        hint = did_you_mean(str(name.value), right) if isinstance(name, yaml.ScalarNode) else ""
+        there = f" It has: {', '.join(right)}" if known else f" {spec.name} has no presets"
         raise ProblemError(name, "preset", f"no preset {shown(name)}.{hint or there}")
-    return _together(node, _taken(document, name, name.value, known))
+    return _together(node, _taken(document, name, name.value, known), config)
+
+
+def _has_combinations(spec: ComponentSpec, model_kind: str) -> bool:
+    """Whether a component may have options by data and model."""
+    return spec.kind in (model_kind, "explainer")
 
 
 def is_auto(name: yaml.Node | None) -> bool:
@@ -62,12 +78,12 @@ def is_auto(name: yaml.Node | None) -> bool:
 
 
 def options_by_combination(
-    document: Document, node: yaml.MappingNode, spec: ComponentSpec, model_kind: str
+    document: Document, node: yaml.MappingNode, spec: ComponentSpec, config: type, model_kind: str
 ) -> Nodes:
     """The options of a component's node by combination: of all its presets, or of its ``options_for``.
 
     Args:
-        node: the component, the options of a named preset included.
+        node: the component, the options of a named preset included. config: the class of its options.
         model_kind: the kind of the suite's models.
 
     Raises:
@@ -78,18 +94,18 @@ def options_by_combination(
     if not auto and stated is None:
         return {}
     key = "preset" if auto else "options_for"
-    if spec.kind not in (model_kind, "explainer"):
+    if not _has_combinations(spec, model_kind):
         raise ProblemError(given[key], key, f"a {spec.kind} has no options by data and model")
     if auto and stated is not None:
         raise ProblemError(stated, "options_for", "cannot stand next to 'preset: auto'")
     if auto:
         name = given["preset"]
         known = _known(name, spec)
-        return {preset: _together(node, _taken(document, name, preset, known)) for preset in known}
-    return _stated(node, given["options_for"])
+        return {preset: _together(node, _taken(document, name, preset, known), config) for preset in known}
+    return _stated(node, given["options_for"], config)
 
 
-def _stated(node: yaml.MappingNode, given: yaml.Node) -> Nodes:
+def _stated(node: yaml.MappingNode, given: yaml.Node, config: type) -> Nodes:
     if not isinstance(given, yaml.MappingNode):
         raise ProblemError(given, "options_for", f"must be a mapping of combinations, got {shown(given)}")
     found = {}
@@ -98,7 +114,7 @@ def _stated(node: yaml.MappingNode, given: yaml.Node) -> Nodes:
             raise ProblemError(
                 value, f"options_for.{key.value}", f"must be a mapping of options, got {shown(value)}"
             )
-        found[str(key.value)] = _together(value, node)
+        found[str(key.value)] = _together(value, node, config)
     return found
 
 
@@ -159,8 +175,17 @@ def _taken(document: Document, node: yaml.Node, name: str, known: Mapping[str, A
     return document.brought(known[name].options, f"{document.where(node)}: preset {name!r}")
 
 
-def _together(first: yaml.MappingNode, second: yaml.MappingNode) -> yaml.MappingNode:
-    """The entries of both; where both have one, that of the first."""
-    given = {str(key.value) for key, _ in first.value}
+def _together(first: yaml.MappingNode, second: yaml.MappingNode, config: type) -> yaml.MappingNode:
+    """The entries of both; where both have one, that of the first. Nested configurations are put together likewise."""
+    given = {str(key.value): value for key, value in first.value}
+    others = {str(key.value): value for key, value in second.value}
+    both = {name: nested for name, nested in nested_of(config).items() if name in given and name in others}
+    own = []
+    for key, value in first.value:
+        nested, other = both.get(str(key.value)), others.get(str(key.value))
+        if nested and isinstance(value, yaml.MappingNode) and isinstance(other, yaml.MappingNode):
+            own.append((key, _together(value, other, nested)))
+        else:
+            own.append((key, value))
     added = [(key, value) for key, value in second.value if str(key.value) not in given]
-    return yaml.MappingNode(first.tag, [*first.value, *added], first.start_mark, first.end_mark)
+    return yaml.MappingNode(first.tag, [*own, *added], first.start_mark, first.end_mark)

@@ -79,11 +79,23 @@ def digits(config: None = None) -> Replication:
                 config="toy_replication:study.yaml",
                 changes={"small": ("models={name: times, factor: 30}",)},
             ),
+            ReplicationStudy(
+                name="unreadable",
+                config="toy_replication:study.yaml",
+                changes={"small": ("models=no-such-model",), "paper": ()},
+            ),
         ),
         items=(
             PublishedItem(name="table-1", caption="mean sum", studies=("sums",)),
             PublishedItem(name="table-2", caption="a misprint", studies=("sums",)),
             PublishedItem(name="table-3", caption="large numbers", studies=("failing",), rows=("table-1",)),
+            PublishedItem(
+                name="table-4",
+                caption="an unknown model",
+                studies=("unreadable",),
+                scales=("small",),
+                reason="the model is of the small study",
+            ),
             PublishedItem(name="figure-1", caption="a photograph", reason="nothing is measured"),
         ),
     )

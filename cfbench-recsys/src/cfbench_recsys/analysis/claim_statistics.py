@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 SAME = 1e-9
+FAR = 1e18
+"""Higher than the mean of any metric."""
 
 
 def share_highest(subject: FloatArray, against: FloatArray, ties: float = 0.0) -> FloatArray:
@@ -130,6 +132,33 @@ def at_a_bound(subject: FloatArray, against: FloatArray) -> float:
     return float("nan")
 
 
+def with_missing_options(
+    statistic: Callable[..., FloatArray], subject: FloatArray, against: FloatArray, missing: tuple[int, int]
+) -> tuple[FloatArray, FloatArray]:
+    """A statistic with so many more options on both sides, their means being the best and the worst for the subject.
+
+    Highest on the subject's side and lowest on the other, and the converse: between them lies the statistic for any means
+    of the missing options, if it rises with each mean of one side and falls with each of the other.
+    """
+    ends = []
+    for far in (FAR, -FAR):
+        sides = [
+            np.concatenate([side, np.full((*side.shape[:-1], count), end)], axis=-1)
+            for side, count, end in zip((subject, against), missing, (far, -far), strict=True)
+        ]
+        ends.append(statistic(*sides))
+    return ends[0], ends[1]
+
+
+def with_missing_settings(low: float, high: float, present: int, absent: int) -> tuple[float, float]:
+    """The limits of a mean over settings of values between 0 and 1, if ``absent`` more explainers had settings, too.
+
+    ``present`` explainers have equally many settings each.
+    """
+    whole = present + absent
+    return low * present / whole, (high * present + absent) / whole
+
+
 OF_ORDERS: Mapping[str, str] = {
     "rank-correlation": "explainer",
     "range-difference": "explainer",
@@ -138,6 +167,16 @@ OF_ORDERS: Mapping[str, str] = {
 """Statistics of two lists of the same options, and the label that distinguishes these; in others the contrast does."""
 OF_DIFFERENCES = ("mean-difference", "mean-gap", "range-difference", "place-gap-difference")
 """Statistics that are zero if all means are at the same end of a metric's range."""
+MONOTONIC = (
+    "share-highest",
+    "share-lowest",
+    "share-above",
+    "place-from-top",
+    "mean-difference",
+    "ratio",
+    "largest",
+)
+"""Statistics that never fall, or never rise, with a mean of one side, and the converse with a mean of the other."""
 WITH_TIES = ("share-highest", "share-lowest", "share-above", "place-from-top", "most-often-highest")
 
 STATISTICS: Mapping[str, Callable[..., FloatArray]] = {

@@ -121,7 +121,8 @@ def measure(
                     clusters, users, values = clusters[counted], users[counted], values[counted]
                 if np.isnan(values).all():
                     continue
-                statements.add({**labels, **row}, values, clusters)
+                known = len(np.unique(users[~np.isnan(values)]))
+                statements.add({**labels, **row, "users": known}, values, clusters)
                 columns = by_dataset.setdefault(str(labels["dataset"]), _Columns())
                 columns.rows.append(count)
                 columns.users.append(users)

@@ -4,6 +4,9 @@ A claim has terms (explainers, models, data sets, ...; separated by spaces, empt
 label in which its two sides differ, and the values of both sides (``subject``, ``against``). What the sides have in
 common is a setting. ``claim_statistics.py`` has the statistics. The interval of a statistic is the middle 95% of its
 values over draws of users; the statistics of printed means have none.
+
+A claim about explainers of which some were not run is decided only if their means could not change it, and one about the
+means of a single user not at all.
 """
 
 from __future__ import annotations
@@ -14,8 +17,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cfbench_core.plan import TIME
-from cfbench_core.verdicts import NOT_COMPARABLE, Interval, Verdict, claim_verdict
+from cfbench_core.verdicts import (
+    CONFIRMED,
+    NOT_COMPARABLE,
+    REFUTED,
+    UNDECIDED,
+    Interval,
+    Verdict,
+    claim_verdict,
+)
 from cfbench_recsys.analysis.claim_statistics import (
+    MONOTONIC,
     OF_DIFFERENCES,
     OF_ORDERS,
     STATISTICS,
@@ -23,6 +35,8 @@ from cfbench_recsys.analysis.claim_statistics import (
     FloatArray,
     at_a_bound,
     only_ties,
+    with_missing_options,
+    with_missing_settings,
 )
 from cfbench_recsys.analysis.measured_means import LABELS, VARIANTS, MeasuredMeans
 from cfbench_recsys.edits import IntArray
@@ -37,12 +51,16 @@ BEST = "most-often-best"
 FIRST_AND_LAST = ("1", "5")
 """The places of an item that ``place-gap-difference`` compares: the first, and the last of a list of five."""
 UNPRINTED = Verdict(NOT_COMPARABLE, "the paper prints no numbers on it")
+ONE_USER = "one user, whose means have no interval"
+UNBOUNDED = ("#Perturb", TIME.name)
+"""Metrics whose values are not between 0 and 1."""
 
 
 class Decided(NamedTuple):
     """The statistic of a claim, in how many settings both sides have means, and the terms without any.
 
-    ``readings`` are the statistic with ties counted against and for the subject, ``tied`` says why no mean differs.
+    ``readings`` are the statistic with ties counted against and for the subject, ``tied`` says why the means decide
+    nothing. ``bounds`` are what the statistic could be with the explainers that are missing; empty if none is.
     """
 
     statistic: Interval
@@ -50,6 +68,7 @@ class Decided(NamedTuple):
     absent: tuple[str, ...]
     readings: tuple[Interval, ...] = ()
     tied: str = ""
+    bounds: tuple[Interval, ...] = ()
 
 
 def claim_rows(claims: pd.DataFrame, printed: MeasuredMeans, ours: MeasuredMeans) -> Iterator[dict[str, Any]]:
@@ -63,7 +82,7 @@ def claim_rows(claims: pd.DataFrame, printed: MeasuredMeans, ours: MeasuredMeans
     for claim in claims.to_dict("records"):
         theirs = decide(claim, printed)
         known = not np.isnan(theirs.statistic.value)
-        as_printed = _verdict(claim, theirs) if known else UNPRINTED
+        as_printed = _verdict(claim, theirs._replace(bounds=())) if known else UNPRINTED
         for variant, means in of_variants.items():
             here = decide(claim, means)
             verdict = _verdict(claim, here)
@@ -116,7 +135,35 @@ def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
     )
     end = at_a_bound(subject[0], against[0]) if name in OF_DIFFERENCES else np.nan
     tied = "" if np.isnan(end) else f"tied: all means are {end:g}"
-    return Decided(_interval(found), counted, missing, readings, tied)
+    if "users" in frame and frame["users"].min() < 2:
+        tied = ONE_USER
+    bounds = _bounds(claim, name, (subject, against), _interval(found), frame, missing)
+    return Decided(_interval(found), counted, missing, readings, tied, bounds)
+
+
+def _bounds(
+    claim: Mapping[Any, Any],
+    name: str,
+    sides: tuple[FloatArray, FloatArray],
+    found: Interval,
+    frame: pd.DataFrame,
+    missing: tuple[str, ...],
+) -> tuple[Interval, ...]:
+    """What a statistic could be if the missing explainers had been run; empty if none is missing."""
+    wanted = _wanted(claim).get("explainer", [])
+    absent = [one for one in wanted if one in missing]
+    if not absent:
+        return ()
+    if claim["contrast"] == "explainer" and name in MONOTONIC:
+        against = sum(one in absent for one in _listed(claim["against"]))
+        ends = with_missing_options(STATISTICS[name], *sides, (len(absent) - against, against))
+        return tuple(_interval(end) for end in ends)
+    of_shares = name.startswith("share-") or (name == "mean-gap" and claim["metric"] not in UNBOUNDED)
+    if of_shares and claim["contrast"] != "explainer":
+        low, high = found.limits
+        present = frame["explainer"].nunique()
+        return tuple(Interval(end) for end in with_missing_settings(low, high, present, len(absent)))
+    return Interval(-np.inf), Interval(np.inf)
 
 
 def _interval(found: FloatArray) -> Interval:
@@ -127,13 +174,14 @@ def _interval(found: FloatArray) -> Interval:
 
 
 def _verdict(claim: Mapping[Any, Any], decided: Decided) -> Verdict:
-    return claim_verdict(
-        decided.statistic,
-        str(claim["relation"]),
-        float(claim["threshold"]),
-        readings=decided.readings,
-        tied=decided.tied,
+    relation, threshold = str(claim["relation"]), float(claim["threshold"])
+    found = claim_verdict(
+        decided.statistic, relation, threshold, readings=decided.readings, tied=decided.tied
     )
+    others = {claim_verdict(bound, relation, threshold).word for bound in decided.bounds}
+    if found.word in (CONFIRMED, REFUTED) and others - {found.word}:
+        return Verdict(UNDECIDED, f"{found.reason}, which explainers that are missing could change")
+    return found
 
 
 def _listed(text: Any) -> list[str]:

@@ -25,12 +25,14 @@ from cfbench_core.verdicts import (
     MARGIN,
     NOT_COMPARABLE,
     NOT_REPRODUCIBLE,
+    UNDECIDED,
     Interval,
     Verdict,
     count_verdicts,
     number_verdict,
 )
 from cfbench_recsys.analysis import published_cfexprec, published_consistency, published_fidelity
+from cfbench_recsys.analysis.published_claims import ONE_USER
 from cfbench_recsys.analysis.shared import base
 
 if TYPE_CHECKING:
@@ -275,8 +277,10 @@ def _verdict(row: Mapping[Any, Any], margin: float) -> Verdict:
     if row["reason"]:
         return Verdict(NOT_COMPARABLE, row["reason"])
     ours = Interval(row["ours"], row["ci_low"], row["ci_high"])
-    if np.isnan(row["ci_low"]) and row["explainer"] == "":
+    if row["explainer"] == "":
         margin = 0.0  # a size: equal up to how it was rounded
+    elif np.isnan(row["ci_low"]):
+        return Verdict(UNDECIDED, ONE_USER)
     return number_verdict(
         row["printed"], ours, deviation=row["deviation"], margin=margin, rounded_by=row["rounded_by"]
     )

@@ -205,6 +205,9 @@ class Reproduction:
                     text.reset_index().to_numpy().tolist(), ["", *text.columns], tablefmt="simple"
                 )
                 blocks.append(f"{item['item']}{where}, {what}: ours (printed)\n{lines}")
+            if heads_and_lines := _quality_shown(own):
+                lines = tabulate(heads_and_lines[1], heads_and_lines[0], tablefmt="simple")
+                blocks.append(f"{QUALITY}{where}: ours (printed)\n{lines}")
             if claims := _claims_shown(own):
                 head = ["algorithm", "claim: among the best", "data", "place (printed)", "verdict"]
                 lines = tabulate(claims, head, tablefmt="simple")
@@ -291,8 +294,7 @@ def _sentences(table: pd.DataFrame) -> Iterator[str]:
             yield f"{item.capitalize()}: {near} of {len(rows)} ranks differ by one or less."
     held = table[table["item"] == ITEM].dropna(subset=["ours"])
     if len(held):
-        true = int((held["verdict"] == CONFIRMED).sum())
-        yield f"Table 6: {true} of {len(held)} claims hold here (among the best {BEST} of the ten algorithms)."
+        yield f"Table 6, claims (among the best {BEST} of the ten algorithms): {count_verdicts(held['verdict'])}."
     decided = known[known["verdict"].isin([CONFIRMED, REFUTED, UNDECIDED])]
     for name, rows in decided.groupby("item", sort=False):
         yield f"{str(name).capitalize()}, numbers: {count_verdicts(rows['verdict'])}."
@@ -320,12 +322,19 @@ def _latex_of(table: pd.DataFrame, about: str) -> Iterator[str]:
         heads = ["algorithm", "among the best", "data", "place (printed)", "verdict"]
         caption = f"CF-tabular, table 6{about}: places among the ten algorithms."
         yield tabular(heads, claims, [False, False, False, True, False], caption)
-    quality = table[table["item"] == QUALITY]
-    if len(quality):
-        text = _grid(quality, rows_by="dataset")[1]
-        lines = [[str(name), *map(str, row)] for name, row in zip(text.index, text.to_numpy(), strict=True)]
+    if heads_and_lines := _quality_shown(table):
         caption = f"CF-tabular, {QUALITY}{about}: ours (printed)."
-        yield tabular(["data set", *map(str, text.columns)], lines, [False, True, True], caption)
+        yield tabular(*heads_and_lines, [False, True, True], caption)
+
+
+def _quality_shown(table: pd.DataFrame) -> tuple[list[str], list[list[str]]] | None:
+    """Heads and lines of the data sets of table A1 that were measured; None if none was."""
+    quality = table[(table["item"] == QUALITY) & table["ours"].notna()]
+    if quality.empty:
+        return None
+    text = _grid(quality, rows_by="dataset")[1]
+    lines = [[str(name), *map(str, row)] for name, row in zip(text.index, text.to_numpy(), strict=True)]
+    return ["data set", *map(str, text.columns)], lines
 
 
 def _with_text(table: pd.DataFrame) -> pd.DataFrame:

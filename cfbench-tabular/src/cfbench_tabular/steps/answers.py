@@ -11,6 +11,7 @@ import pandas as pd
 from cfbench_core.stages import TaskContext
 from cfbench_tabular.column_types import text_of_number
 from cfbench_tabular.external_rows import long_rows
+from cfbench_tabular.external_units import in_declared_units, warn_of_scaled
 from cfbench_tabular.feature_changes import apply, feature_changes
 from cfbench_tabular.steps.chunks import Chunk
 from cfbench_tabular.steps.data import load_data
@@ -24,19 +25,29 @@ COLUMNS = {
     "level": "string",
     "original": "string",
     "value": "string",
+    "imputed": "bool",
     "factual_class": "string",
     "wanted_class": "string",
 }
-"""The columns of explanations.parquet with their types; ``counterfactual`` counts from 1."""
+"""The columns of explanations.parquet with their types.
+
+``counterfactual`` counts from 1. ``imputed``: the original value was missing in the file and is filled in.
+"""
 
 
 def to_rows(chunk: Chunk, answers: FloatArray) -> pd.DataFrame:
     """A row for each change of each counterfactual (B, n, d); one without changes counts as missing and has no row."""
     encoding, classes = chunk.data.encoding, chunk.data.predictions
     units = zip(*(chunk.units[name].tolist() for name in ("unit", "row", "factual_class")), strict=True)
+    imputed = chunk.data.table.imputed_columns(chunk.units["row"].to_numpy())
     rows = [
-        (unit, row, number, c.column, c.level, c.original, c.value, classes[label], classes[1 - label])
-        for (unit, row, label), factual, found in zip(units, chunk.factuals.vectors, answers, strict=True)
+        (
+            *(unit, row, number, c.column, c.level, c.original, c.value, c.column in filled),
+            *(classes[label], classes[1 - label]),
+        )
+        for (unit, row, label), filled, factual, found in zip(
+            units, imputed, chunk.factuals.vectors, answers, strict=True
+        )
         for number, counterfactual in enumerate(found, start=1)
         for c in feature_changes(encoding, factual, counterfactual)
     ]
@@ -66,12 +77,15 @@ def from_rows(chunk: Chunk, rows: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
 
 def read_file(context: TaskContext, table: pd.DataFrame, path: Path) -> pd.DataFrame:
     """External explanations as changes, also where the file has complete counterfactual rows."""
-    data = load_data(context).table
+    prepared = load_data(context)
+    data = prepared.table
     features = {
         column.name: data.values[column.name] if column.format == "number" else _as_text(data, column)
         for column in data.columns
     }
-    return long_rows(table, features, path)
+    rows = long_rows(in_declared_units(table, data.columns, path), features, path)
+    warn_of_scaled(rows, data, prepared.encoding, path)
+    return rows
 
 
 def _as_text(table: Table, column: Column) -> AnyArray:

@@ -35,7 +35,6 @@ def choose_units(
     units, summary = units_table(data, rows, predicted_classes(model, data.vectors[rows]))
     summary |= {"matched": matched, "of": factuals}
     if len(rows) < factuals:
-        summary["note"] = (
-            f"{matched} of the {factuals} published factuals are rows of the data set, {len(rows)} of them distinct"
-        )
+        lacking = f"{matched} of the {factuals} published factuals are rows of the data set, {len(rows)} of them distinct"
+        summary["note"] = "; ".join([lacking, *([summary["note"]] if "note" in summary else [])])
     return units, summary

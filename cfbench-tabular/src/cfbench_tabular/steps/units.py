@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,9 @@ from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.prepared_dataset import PART_NAMES, PreparedDataset
 from cfbench_tabular.table import AnyArray, IntArray
+
+MOST_NAMED = 5
+"""Columns with filled-in values that a note names."""
 
 
 def choose_units(
@@ -49,8 +55,10 @@ def units_table(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The units of the given rows (n,) with their predicted classes (n,), and the summary of the stage.
 
-    Columns: unit (the row number, as text), group, row, factual_class (0 or 1, as predicted), part.
+    Columns: unit (the row number, as text), group, row, factual_class (0 or 1, as predicted), part, imputed (the filled-in
+    values of the row by column, as JSON; missing if there are none).
     """
+    imputed = data.table.imputed_columns(rows)
     units = pd.DataFrame(
         {
             "unit": [str(row) for row in rows],
@@ -58,6 +66,24 @@ def units_table(
             "row": rows,
             "factual_class": classes,
             "part": np.array(PART_NAMES)[data.split[rows]],
+            "imputed": pd.array(
+                [json.dumps(own, ensure_ascii=False) if own else None for own in imputed], dtype="string"
+            ),
         }
     )
-    return units, {"factuals": {name: int((classes == n).sum()) for n, name in enumerate(data.predictions)}}
+    summary: dict[str, Any] = {
+        "factuals": {name: int((classes == n).sum()) for n, name in enumerate(data.predictions)}
+    }
+    if any(imputed):
+        summary["note"] = _on_imputed(imputed)
+    return units, summary
+
+
+def _on_imputed(imputed: Sequence[Mapping[str, str]]) -> str:
+    """How many of the rows have filled-in values, and in which columns."""
+    counts = Counter(name for own in imputed for name in own)
+    most = [f"{name} {count}" for name, count in counts.most_common(MOST_NAMED)]
+    if len(counts) > MOST_NAMED:
+        most.append("...")
+    rows = sum(map(bool, imputed))
+    return f"filled-in missing values in {rows} of the {len(imputed)} explained rows ({', '.join(most)})"

@@ -14,11 +14,20 @@ All these metrics are better when higher.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.verdicts import NOT_COMPARABLE, NOT_REPRODUCIBLE, Interval, Verdict, claim_verdict, rounding
+from cfbench_core.verdicts import (
+    NOT_COMPARABLE,
+    NOT_REPRODUCIBLE,
+    UNDECIDED,
+    Interval,
+    Verdict,
+    claim_verdict,
+    rounding,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,19 +108,41 @@ def _of_ranking(kind: str, subject: str, grid: pd.DataFrame) -> float:
     return float((full[subject] < others.min(axis=1) - SAME).mean())
 
 
-def verdict(claim: Mapping[Any, Any], value: float, other: str = "") -> Verdict:
+def verdict(claim: Mapping[Any, Any], value: float, other: str = "", absent: Sequence[str] = ()) -> Verdict:
     """Whether a claim holds for a statistic; NaN: what it needs was not run.
 
     Args:
         claim: with its relation and threshold.
         value: of its statistic.
         other: what it was measured with in place of the paper's models; it is not comparable then.
+        absent: generators of the paper that were not run; the claim is undecided if their means could change it.
     """
     if value != value:
         return Verdict(NOT_REPRODUCIBLE, "a metric, judge or generator that it needs was not run")
     if other:
         return Verdict(NOT_COMPARABLE, other)
-    return claim_verdict(Interval(value), claim["relation"], float(claim["threshold"]))
+    relation, threshold = claim["relation"], float(claim["threshold"])
+    found = claim_verdict(Interval(value), relation, threshold)
+    ends = bounds(claim["statistic"], value, len(absent)) if absent else ()
+    if {claim_verdict(Interval(end), relation, threshold).word for end in ends} - {found.word}:
+        missing = ", ".join(absent)
+        return Verdict(UNDECIDED, f"{found.reason}, which {missing} could change: they were not run")
+    return found
+
+
+def bounds(kind: str, value: float, absent: int) -> tuple[float, float]:
+    """What a statistic of some of the six generators could be with all, if ``absent`` of them have any means.
+
+    A ranking needs all six, so it cannot be another.
+    """
+    if kind == "maximum":
+        return value, math.inf
+    if kind in ("minimum", "smallest difference"):
+        return -math.inf, value
+    if kind == "share below":
+        present = len(GENERATORS) - absent
+        return value * present / len(GENERATORS), (value * present + absent) / len(GENERATORS)
+    return value, value
 
 
 def _read(name: str) -> pd.DataFrame:

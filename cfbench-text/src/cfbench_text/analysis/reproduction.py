@@ -20,8 +20,9 @@ from cfbench_core.analyses import Figure
 from cfbench_core.config import Help, Range
 from cfbench_core.reports.verdict_cells import LEGEND, MARKS, verdict_cell
 from cfbench_core.specs import ComponentSpec
-from cfbench_core.verdicts import MARGIN, NOT_COMPARABLE, Interval, Verdict, count_verdicts, number_verdict
+from cfbench_core.verdicts import MARGIN, count_verdicts
 from cfbench_text.analysis.number_texts import count_text, number_text
+from cfbench_text.analysis.number_verdicts import STAND_IN, interval_of, with_verdicts
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
     GENERATORS,
@@ -140,7 +141,7 @@ class Reproduction:
         )
         table = _beside(table, printed)
         decided = pd.DataFrame(list(_claims(table, printed)))
-        table = pd.concat([_with_verdicts(table, self.config.margin), decided], ignore_index=True)
+        table = pd.concat([with_verdicts(table, self.config.margin), decided], ignore_index=True)
         table["item"] = table["table"].map(ITEMS)
         return table.reindex(columns=list(COLUMNS))
 
@@ -208,8 +209,6 @@ class Reproduction:
         return head + "\n".join(found)
 
 
-STAND_IN = "stand_in"
-"""What a number was measured with in place of the paper's model; not a column of the analysis's table."""
 _OURS = ["ours", "std", "n", "same_as", STAND_IN]
 
 
@@ -314,28 +313,6 @@ def _beside(table: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
     return found.sort_values("table", key=lambda one: one.map(order.index), kind="stable")
 
 
-def _with_verdicts(table: pd.DataFrame, margin: float) -> pd.DataFrame:
-    """Whether each number is the printed one, by the interval of its mean; numbers of other data sets are not compared."""
-    found = []
-    for row in table.to_dict("records"):
-        ours = _interval(row)
-        if row["dataset"] not in DOMAINS:
-            found.append(Verdict(NOT_COMPARABLE, "not a data set of the paper"))
-        elif isinstance(row.get(STAND_IN), str) and row[STAND_IN]:
-            found.append(Verdict(NOT_COMPARABLE, row[STAND_IN]))
-        else:
-            found.append(number_verdict(row["printed"], ours, margin=margin, rounded_by=row["rounded_by"]))
-    words, reasons = zip(*found, strict=True) if found else ((), ())
-    return table.assign(verdict=list(words), reason=list(reasons))
-
-
-def _interval(row: Any) -> Interval:
-    """Of a mean over explanations; none of a count."""
-    known = row["n"] and not np.isnan(row["std"])
-    half = 1.96 * row["std"] / np.sqrt(row["n"]) if known else float("nan")
-    return Interval(row["ours"], row["ours"] - half, row["ours"] + half)
-
-
 def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """The claims with their statistic as printed and here, once for each judge of the metrics that have one."""
     chosen = table[~table["table"].isin([STATISTICS, REVIEWS])]
@@ -355,7 +332,8 @@ def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, An
             here = statistic(claim, own)
             of_claim = own[own["metric"].isin([claim["metric"], claim["subject"]])]
             other = "; ".join(dict.fromkeys(filter(None, of_claim[STAND_IN].fillna(""))))
-            decided = verdict(claim, here, other)
+            absent = [name for name in GENERATORS if name not in set(of_claim["model"])]
+            decided = verdict(claim, here, other, absent)
             yield {
                 "table": CLAIMS,
                 "metric": claim["claim"],
@@ -427,7 +405,7 @@ def _grid(rows: pd.DataFrame) -> pd.DataFrame:
 def _cell(row: Any) -> str:
     """ "0.12 ±0.02 (0.10 ±0.18, +0.02) ✓", or with the range of the five domains "(0.04 to 0.21) –"."""
     number = count_text if row["table"] == STATISTICS else number_text
-    ours, printed = _interval(row), row["printed"]
+    ours, printed = interval_of(row), row["printed"]
     if np.isnan(printed) and not np.isnan(row["printed_low"]):
         of_domains = f"{number(row['printed_low'])} to {number(row['printed_high'])}"
         shown = verdict_cell(ours, np.nan, row["verdict"], number)

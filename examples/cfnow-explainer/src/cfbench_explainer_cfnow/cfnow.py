@@ -14,7 +14,9 @@ The result is the counterfactual with the least Manhattan distance of all that w
 
 Steps are shares of a number, so the origin of a number matters, and a zero never moves. cfnow receives encoded rows,
 as its authors do: standardised numbers, categories one-hot. It supports neither immutable columns nor ranges, and does
-not use the training rows.
+not use the training rows. Nor does it know that numbers come in steps (whole numbers, quarters, ordered levels): its
+numbers are moved to the nearest value of their column before the model receives them, and the row that the model
+received is returned.
 
 The wrapper adds: a random stream for each row (cfnow draws from NumPy's global one, which is restored afterwards);
 class 1 only where its probability is larger, as in the suite, where cfnow accepts a tie; a tabu list that leaves at
@@ -51,6 +53,7 @@ SPEC = ComponentSpec(
     provides={"columns": {"numeric", "categorical"}, "constraints": {"one-hot"}},
     needs={"classifier": {"access": {"scores"}}},
     papers=("deoliveira2024cfnow",),
+    version="2",
 )
 
 MIN_DIFFERENCE = 1e-12
@@ -119,14 +122,14 @@ class Cfnow:
                 if FAILURE not in str(error) or iterations == 0:
                     raise
                 iterations //= 2
-        return cleaned(encoding, row, np.asarray(found[0], dtype=np.float64)) if len(found) else None
+        return _Steps(encoding, row).cleaned(np.asarray(found[0], dtype=np.float64)) if len(found) else None
 
     def _found(self, model: Classifier, row: FloatArray, iterations: int, context: Context) -> Any:
         """(n, d) what cfnow finds, the nearest first."""
         import pandas as pd
 
         encoding, seconds = context.encoding, self.config.seconds or context.seconds or np.inf
-        names, queries = names_of(encoding), _Queries(model)
+        names, queries = names_of(encoding), _Queries(model, _Steps(encoding, row))
         kinds = {
             name: "num" if numeric else "cat" for name, numeric in zip(names, encoding.numeric, strict=True)
         }
@@ -165,10 +168,26 @@ def names_of(encoding: Encoding) -> list[str]:
     return names
 
 
-def cleaned(encoding: Encoding, row: FloatArray, found: FloatArray) -> FloatArray:
-    """(d,) with levels exactly 0 or 1 and unchanged values exactly equal, without the rounding errors of cfnow."""
-    levels = np.where(encoding.numeric, found, np.round(found))
-    return np.where(np.abs(levels - row) < 1e-9, row, levels)
+class _Steps:
+    """The values of the columns next to one row (d,)."""
+
+    def __init__(self, encoding: Encoding, row: FloatArray) -> None:
+        self.encoding, self.row = encoding, row
+        self.limits = encoding.limits(row[None], ranges=False)
+        ordered = np.array([column.ordered for column in encoding.columns])[encoding.column_of]
+        self.ranks = np.flatnonzero(encoding.numeric & ordered)
+
+    def at(self, vectors: FloatArray) -> FloatArray:
+        """(n, d) with each number at the nearest value of its column, or as in the row; ranks within the levels."""
+        found: FloatArray = np.array(self.limits.snapped(vectors))
+        low, high = (side[self.ranks] for side in self.encoding.bounds)
+        found[:, self.ranks] = np.clip(found[:, self.ranks], low, high)
+        return found
+
+    def cleaned(self, found: FloatArray) -> FloatArray:
+        """(d,) with levels exactly 0 or 1 and unchanged values exactly equal, without the rounding errors of cfnow."""
+        levels = self.at(np.where(self.encoding.numeric, found, np.round(found))[None])[0]
+        return np.where(np.abs(levels - self.row) < 1e-9, self.row, levels)
 
 
 def _movable(encoding: Encoding, row: FloatArray) -> int:
@@ -178,15 +197,18 @@ def _movable(encoding: Encoding, row: FloatArray) -> int:
 
 
 class _Queries:
-    """The model with the interface of cfnow: (n, 2) probabilities, with every tie in favour of class 0."""
+    """The model with the interface of cfnow: (n, 2) probabilities of rows at the steps of their columns.
 
-    def __init__(self, model: Classifier) -> None:
-        self.model = model
+    Every tie is in favour of class 0.
+    """
+
+    def __init__(self, model: Classifier, steps: _Steps) -> None:
+        self.model, self.steps = model, steps
         self.count = 0
 
     def __call__(self, rows: Any) -> FloatArray:
         self.count += 1
-        found = probabilities(self.model, np.asarray(rows, dtype=np.float64)).copy()
+        found = probabilities(self.model, self.steps.at(np.asarray(rows, dtype=np.float64))).copy()
         larger = found[:, 1] > found[:, 0]
         close = np.abs(found[:, 1] - found[:, 0]) < MIN_DIFFERENCE
         found[close, 1] = found[close, 0] + np.where(larger[close], MIN_DIFFERENCE, -MIN_DIFFERENCE)

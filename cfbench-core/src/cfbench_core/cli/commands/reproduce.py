@@ -27,6 +27,7 @@ from cfbench_core.replications import (
 )
 
 if TYPE_CHECKING:
+    from cfbench_core.api import Prepared
     from cfbench_core.run_directory import Run
 
 TEXT_FORMATS = ("table", "csv", "markdown", "html", "latex", "json")
@@ -87,25 +88,42 @@ def command(
         return OK
     if data:
         study = dataclasses.replace(study, changes=(f"data=[{', '.join(data)}]", *study.changes))
-    chosen = replication.chosen(items)
+    chosen = replication.chosen(items, scale)
     folder = run_folder(paper, scale, study.out)
-    runs = [
-        _run(replication, one.name, scale, folder / one.name, study)
-        for one in replication.studies_of(chosen, scale)
-    ]
+    needed = replication.studies_of(chosen, scale)
+    for one in needed[1:]:
+        _planned(replication, one, scale, study, planning=True)
+    runs = [_run(replication, one, scale, folder / one.name, study) for one in needed]
     found = compared(component, replication, chosen, scale, runs, changes=study.all_changes)
     _show(found.answer, runs, form)
     return FAILED if any(run.exit_code for run in runs) else OK
 
 
-def _run(replication: Replication, name: str, scale: str, out: Path, study: StudyOptions) -> Run:
+def _run(
+    replication: Replication, chosen: ReplicationStudy, scale: str, out: Path, study: StudyOptions
+) -> Run:
     """Runs one study, with its progress on stderr."""
-    from cfbench_core.cli.prepare import prepared
     from cfbench_core.cli.running import execute_shown
 
-    (chosen,) = (one for one in replication.studies if one.name == name)
     if not study.quiet:
-        click.echo(f"study {name} of {replication.title}, scale {scale}: {out}", err=True)
+        click.echo(f"study {chosen.name} of {replication.title}, scale {scale}: {out}", err=True)
+    planned = _planned(replication, chosen, scale, study)
+    return execute_shown(planned, dataclasses.replace(study, out=out))
+
+
+def _planned(
+    replication: Replication,
+    chosen: ReplicationStudy,
+    scale: str,
+    study: StudyOptions,
+    planning: bool = False,
+) -> Prepared:
+    """The plan of a study. With ``planning``, nothing is downloaded for it: what cannot run is known before others do.
+
+    Raises:
+        UserError: if it has nothing to run, with the first reason.
+    """
+    from cfbench_core.cli.prepare import prepared
 
     def preparing(file: Path, *, set: Any, **more: Any) -> Any:
         return prepared(
@@ -115,18 +133,20 @@ def _run(replication: Replication, name: str, scale: str, out: Path, study: Stud
             data_dir=study.data_dir,
             allow_env=study.allow_env,
             offline=study.offline,
-            quiet=study.quiet,
+            quiet=study.quiet or planning,
+            planning=planning,
             **more,
         )
 
-    planned = prepare_study(
+    found = prepare_study(
         chosen, scale, study.all_changes, preparing, executor=study.executor, workers=study.workers
     )
-    if not planned.plan.to_run:
+    if not found.plan.to_run:
+        reason = next((cell.skipped for cell in found.plan.skipped), "")
         raise UserError(
-            f"the study {name} of {replication.title} has nothing to run here: cfbench plan shows the reasons"
+            f"the study {chosen.name} of {replication.title} has nothing to run here{reason and ': ' + reason}"
         )
-    return execute_shown(planned, dataclasses.replace(study, out=out))
+    return found
 
 
 def _show(answer: Any, runs: list[Run], form: str) -> None:
@@ -210,8 +230,9 @@ def _needs(study: ReplicationStudy) -> str:
 
 def _cost(replication: Replication, item: str, scale: str) -> str:
     """ "12 min" of the studies of an item; "-" where there is none at this scale."""
-    (names,) = (one.studies for one in replication.items if one.name == item)
-    studies = [one for one in replication.studies if one.name in names and scale in one.changes]
+    (wanted,) = (one for one in replication.items if one.name == item)
+    studies = [one for one in replication.studies if one.name in wanted.studies and scale in one.changes]
+    studies = studies if scale in wanted.scales else []
     if not studies:
         return "-"
     if any(scale not in one.minutes for one in studies):
@@ -231,6 +252,7 @@ def _described(component: Component, replication: Replication) -> dict[str, Any]
                 "item": item.name,
                 "caption": item.caption,
                 "studies": item.studies,
+                "scales": item.scales,
                 "reason": item.reason,
                 "stored": item.stored,
             }

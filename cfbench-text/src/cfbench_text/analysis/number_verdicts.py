@@ -1,0 +1,40 @@
+"""Verdicts on the numbers of Statement factuality: means over explanations, and counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cfbench_core.verdicts import NOT_COMPARABLE, UNDECIDED, Interval, Verdict, number_verdict
+from cfbench_text.analysis.published_factuality import DOMAINS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STAND_IN = "stand_in"
+"""What a number was measured with in place of the paper's model; not a column of the analysis's table."""
+
+
+def with_verdicts(table: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """Whether each number is the printed one, by the interval of its mean; numbers of other data sets are not compared."""
+    found = []
+    for row in table.to_dict("records"):
+        ours = interval_of(row)
+        if row["dataset"] not in DOMAINS:
+            found.append(Verdict(NOT_COMPARABLE, "not a data set of the paper"))
+        elif isinstance(row.get(STAND_IN), str) and row[STAND_IN]:
+            found.append(Verdict(NOT_COMPARABLE, row[STAND_IN]))
+        elif row["n"] == 1 and not np.isnan(row["printed"]):
+            found.append(Verdict(UNDECIDED, "one text, whose mean has no interval"))
+        else:
+            found.append(number_verdict(row["printed"], ours, margin=margin, rounded_by=row["rounded_by"]))
+    words, reasons = zip(*found, strict=True) if found else ((), ())
+    return table.assign(verdict=list(words), reason=list(reasons))
+
+
+def interval_of(row: Any) -> Interval:
+    """Of a mean over explanations; none of a count."""
+    known = row["n"] and not np.isnan(row["std"])
+    half = 1.96 * row["std"] / np.sqrt(row["n"]) if known else float("nan")
+    return Interval(row["ours"], row["ours"] - half, row["ours"] + half)
