@@ -11,8 +11,11 @@ here those of the preset ``as-published``: add to a number, at a cost of 1 for e
 its range as conditions on the raw number; set a category to another level, at a cost of 1. They try sequences in every
 order, ours each set of actions once.
 
-Rows: ``authors`` in single precision, as they run; ``authors, double precision`` with double in place of each
-``tf.float32``. Columns: see ``authors_tabular_rows.py``; ``model`` names the limit of actions, ``cost`` is the mean cost of
+Rows: ``authors``, their code with the logits of the network; ``authors, smaller logit 0``, with the smaller of both logits
+taken from both, which leaves the probabilities as they are. Their code computes how much is missing as
+max(0, max(z_own, 0) - z_other), because it sets the logit of the other class to 0 before it takes the maximum. So it depends
+on a constant that may be added to both logits, and a class with negative logits is left too late or not at all; the paper
+has max(0, z_own - z_other), which is also what it computes where the smaller logit is 0. Columns: see ``authors_tabular_rows.py``; ``model`` names the limit of actions, ``cost`` is the mean cost of
 the answers. Each sequence takes thousands of steps, seconds, so few rows and short sequences are compared.
 """
 
@@ -22,7 +25,6 @@ import argparse
 import importlib
 import io
 import sys
-import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,8 +53,8 @@ def main() -> None:
     for name in options.sets:
         given = case(name, options.factuals)
         answers = {"paper": our_answers(given, "synas", length=options.length)}
-        for row, precision in (("authors", "float32"), ("authors, double precision", "float64")):
-            answers[row] = theirs(given, options.checkout.resolve(), options.length, precision)
+        for row, smaller_is_zero in (("authors", False), ("authors, smaller logit 0", True)):
+            answers[row] = theirs(given, options.checkout.resolve(), options.length, smaller_is_zero)
         model = f"mlp, {options.length} actions" if options.length > 1 else "mlp, 1 action"
         rows = table_rows(given, "synas", answers, model=model, tolerance=TOLERANCE)
         for row, found in zip(rows, answers.values(), strict=True):
@@ -70,12 +72,12 @@ def costs(given: Case, found: FloatArray) -> FloatArray:
     return np.where(complete(found), values, np.nan)
 
 
-def theirs(given: Case, checkout: Path, length: int, precision: str) -> Answers:
-    """The answers of their code in ``float32`` or ``float64``."""
+def theirs(given: Case, checkout: Path, length: int, smaller_is_zero: bool) -> Answers:
+    """The answers of their code."""
     import tensorflow
 
     tensorflow.compat.v1.disable_eager_execution()
-    tf = _Version1(tensorflow.compat.v1, precision)
+    tf = tensorflow.compat.v1
     with _imported(checkout, tf):
         search = importlib.import_module("recourse.search")
         config = importlib.import_module("recourse.config").base_config
@@ -91,7 +93,9 @@ def theirs(given: Case, checkout: Path, length: int, precision: str) -> Answers:
                 with tf.Graph().as_default(), tf.Session() as session, _silent():
                     actions = _actions(given, place, tf, action, conditions)
                     order = vanilla.VanillaHeuristics(actions, max_length=length)
-                    sequences = search.SequenceSearch(_network(given, tf), actions, order, config)
+                    sequences = search.SequenceSearch(
+                        _network(given, tf, smaller_is_zero), actions, order, config
+                    )
                     best = sequences.find_correction(row[None], target, session).best_result
                 if best is not None:
                     found[place] = best.final_instance
@@ -100,29 +104,14 @@ def theirs(given: Case, checkout: Path, length: int, precision: str) -> Answers:
         return timed(run, len(given.factuals))
 
 
-class _Version1(types.ModuleType):
-    """The interface of version 1, whose ``float32`` may be double precision."""
-
-    def __init__(self, tf: Any, precision: str) -> None:
-        super().__init__("tensorflow")
-        self.float32 = getattr(tf, precision)
-        self._tf = tf
-
-    def maximum(self, number: float, tensor: Any) -> Any:
-        """Of a Python number, which TensorFlow takes for single precision."""
-        return self._tf.maximum(self._tf.constant(number, self.float32), tensor)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._tf, name)
-
-
-def _network(given: Case, tf: Any) -> Any:
+def _network(given: Case, tf: Any, smaller_is_zero: bool) -> Any:
     """The network as a function of a tensor of rows: the logits of both classes."""
     (w1, b1), (w2, b2) = given.model.layers()
 
     def logits(rows: Any) -> Any:
         hidden = tf.nn.relu(tf.matmul(rows, tf.constant(w1, tf.float32)) + tf.constant(b1, tf.float32))
-        return tf.matmul(hidden, tf.constant(w2, tf.float32)) + tf.constant(b2, tf.float32)
+        found = tf.matmul(hidden, tf.constant(w2, tf.float32)) + tf.constant(b2, tf.float32)
+        return found - tf.reduce_min(found, axis=1, keepdims=True) if smaller_is_zero else found
 
     return logits
 
