@@ -13,10 +13,12 @@ order, ours each set of actions once.
 
 Rows: ``authors``, their code with the logits of the network; ``authors, smaller logit 0``, with the smaller of both logits
 taken from both, which leaves the probabilities as they are. Their code computes how much is missing as
-max(0, max(z_own, 0) - z_other), because it sets the logit of the other class to 0 before it takes the maximum. So it depends
-on a constant that may be added to both logits, and a class with negative logits is left too late or not at all; the paper
-has max(0, z_own - z_other), which is also what it computes where the smaller logit is 0. Columns: see ``authors_tabular_rows.py``; ``model`` names the limit of actions, ``cost`` is the mean cost of
-the answers. Each sequence takes thousands of steps, seconds, so few rows and short sequences are compared.
+max(0, max(z_own, 0) - z_other), because it sets the logit of the other class to 0 before it takes the maximum. So it
+depends on a constant that may be added to both logits, and a class with negative logits is left too late or not at all;
+the paper has max(0, z_own - z_other), which is also what it computes where the smaller logit is 0.
+
+Columns: see ``authors_tabular_rows.py``; ``model`` names the limit of actions, ``cost`` is the mean cost of the answers.
+Each sequence takes thousands of steps, seconds, so few rows and short sequences are compared.
 """
 
 from __future__ import annotations
