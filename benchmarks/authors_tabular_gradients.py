@@ -1,0 +1,240 @@
+"""The gradient methods for tables as published, next to the code that their authors published, on the same networks.
+
+    python benchmarks/authors_tabular_gradients.py ml-explain CHECKOUT_OF_ivan-afonichkin_ml-explain
+    python benchmarks/authors_tabular_gradients.py cadex CHECKOUT_OF_rmazzine_cadex-cfbench
+
+The rows and their columns are described in ``authors_tabular_rows.py``; our side is the preset ``as-published``, on the
+networks of CF-tabular (one hidden layer). Nothing of the authors' is part of this project: their code is imported from a
+checkout, unmodified, and called with the options of the preset. The environment needs torch for ml-explain;
+``tensorflow-cpu`` and ``tf_keras`` for cadex. ``authors`` computes in single precision, which their libraries use unless
+told otherwise, ``authors, double precision`` in double precision as cfbench does.
+
+- ml-explain: ``VanillaGradientCounterfactual`` gets the network as a function of torch. Its file imports torchvision for
+  an example that does not run here: an empty module takes its place. It returns its last point whatever its class; a point
+  in the class of the factual counts as no answer, as in cfbench. Points swing about the factual, where the distance has
+  a kink, so that rounding decides where they end after 100 steps: their own answers differ if the neurons of the hidden
+  layer are summed in the reverse order (``neurons reversed``). ``decided``: the factuals for which these two agree;
+  ``20 steps``: both sides after a fifth of the steps.
+- cadex: ``Cadex`` gets a functional Keras model. It was written for Keras 2.1 on TensorFlow 1.12: ``keras`` is tf_keras,
+  the Keras 2 for today's TensorFlow, in graph mode, with its ``legacy.Adam``, the class with the method ``get_gradients``
+  that their ``MaskedAdam`` overrides, and the same formula and defaults. Their loop reads a category as a group of one-hot
+  columns, so that a two-valued column is a pair (no, yes) here, with the weights of the network divided between both
+  (yes counts half of the weight, no minus half of it, the rest is in the bias): the same network on rows. For double
+  precision, their constant mask of single precision is made one of double precision.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+import types
+
+os.environ.update(TF_USE_LEGACY_KERAS="1", TF_CPP_MIN_LOG_LEVEL="3", TF_ENABLE_ONEDNN_OPTS="0")
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from authors_tabular_rows import (
+    SETS,
+    Answers,
+    Case,
+    case,
+    our_answers,
+    same_answers,
+    stored,
+    subset,
+    table_rows,
+    timed,
+    valid_only,
+)
+from library_methods import Layout, check_agreement
+
+from cfbench_tabular.table import FloatArray
+
+STEPS, EARLY = 100, 20
+"""Of ml-explain: as published, and before rounding decides."""
+SINGLE, DOUBLE = "float32", "float64"
+COMPARISONS: dict[str, Callable[[Case, Path], list[dict[str, Any]]]] = {}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("method", choices=sorted(COMPARISONS))
+    parser.add_argument("checkout", type=Path, nargs="?", help="folder of the authors' repository")
+    parser.add_argument("--sets", nargs="+", default=list(SETS))
+    parser.add_argument("--factuals", type=int, default=20)
+    parser.add_argument("--keep", default="", help="path of the stored table, without its suffix")
+    options = parser.parse_args()
+    for name in options.sets:
+        given = case(name, options.factuals)
+        rows = COMPARISONS[options.method](given, options.checkout)
+        stored(options.keep, rows, "python benchmarks/authors_tabular_gradients.py METHOD CHECKOUT")
+
+
+def comparison(name: str) -> Callable[[Any], Any]:
+    def registered(compare: Any) -> Any:
+        COMPARISONS[name] = compare
+        return compare
+
+    return registered
+
+
+def imported(name: str, file: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@comparison("ml-explain")
+def ml_explain(given: Case, checkout: Path) -> list[dict[str, Any]]:
+    import torch
+
+    sys.modules.setdefault("torchvision", types.ModuleType("torchvision"))
+    file = checkout / "mlexplain" / "counterfactuals" / "vanilla_gradient_counterfactual.py"
+    theirs = imported("vanilla_gradient_counterfactual", file).VanillaGradientCounterfactual
+    count, weights = len(given.factuals), given.model.weights
+
+    def answers(precision: str, steps: int, turn: int = 1) -> Answers:
+        """``turn`` -1: with the neurons of the hidden layer in the reverse order."""
+        parts = weights["W1"][:, ::turn], weights["b1"][::turn], weights["W2"][::turn], weights["b2"]
+        w1, b1, w2, b2 = (torch.tensor(part.astype(precision)) for part in parts)
+        search = theirs(lambda x: torch.softmax(torch.relu(x @ w1 + b1) @ w2 + b2, dim=-1))
+
+        def run() -> FloatArray:
+            found = [
+                search.generate(row[None].astype(precision), int(own), n_iters=steps).detach().numpy()[0]
+                for row, own in zip(given.factuals.vectors, given.factuals.classes, strict=True)
+            ]
+            return np.array(found, dtype=np.float64)
+
+        return timed(run, count)
+
+    double = "authors, double precision"
+    points = {
+        "authors": answers(SINGLE, STEPS),
+        double: answers(DOUBLE, STEPS),
+        "authors, neurons reversed": answers(DOUBLE, STEPS, -1),
+    }
+    decided = same_answers(*(points[row].counterfactuals for row in list(points)[1:]))
+    found = {"paper": our_answers(given, "ml-explain")} | {
+        row: replace(last, counterfactuals=valid_only(given, last.counterfactuals))
+        for row, last in points.items()
+    }
+    some = subset(given, {row: found[row] for row in ("paper", double)}, decided)
+    early = answers(DOUBLE, EARLY)
+    first_steps = {
+        "paper": our_answers(given, "ml-explain", iterations=EARLY),
+        double: replace(early, counterfactuals=valid_only(given, early.counterfactuals)),
+    }
+    return [
+        *table_rows(given, "ml-explain", found),
+        *renamed(table_rows(some[0], "ml-explain", some[1]), ", decided"),
+        *renamed(table_rows(given, "ml-explain", first_steps), f", {EARLY} steps"),
+    ]
+
+
+def renamed(rows: list[dict[str, Any]], suffix: str) -> list[dict[str, Any]]:
+    return [{**row, "row": f"{row['row']}{suffix}"} for row in rows]
+
+
+@comparison("cadex")
+def cadex(given: Case, checkout: Path) -> list[dict[str, Any]]:
+    import pandas as pd
+
+    theirs = cadex_module(checkout)
+    keras = sys.modules["keras"]
+    layout = with_pairs(Layout.of(given.context.encoding, scaled=False))
+    groups = [
+        list(range(start, start + size))
+        for start, size in zip(layout.starts, layout.sizes, strict=True)
+        if size > 1
+    ]
+    constant = keras.backend.constant
+
+    def search(precision: str) -> Answers:
+        keras.backend.clear_session()
+        keras.backend.set_floatx(precision)
+        keras.backend.constant = lambda value, dtype: constant(value, dtype=precision)
+        network = keras_network(keras, layout, given)
+        made = theirs.Cadex(network, categorical_attributes=groups or None)
+
+        def answers() -> FloatArray:
+            found = []
+            for row, own in zip(
+                layout_rows(layout, given.factuals.vectors), given.factuals.classes, strict=True
+            ):
+                answer, _ = made.train(pd.DataFrame([row]), 1 - int(own), 2, categorical_threshold=0.2)
+                found.append(np.full(len(row), np.nan) if answer is None else np.asarray(answer)[0])
+            return layout.from_library(np.array(found))
+
+        return timed(answers, len(given.factuals))
+
+    found = {
+        "paper": our_answers(given, "cadex"),
+        "authors": search(SINGLE),
+        "authors, double precision": search(DOUBLE),
+    }
+    return table_rows(given, "cadex", found)
+
+
+def cadex_module(checkout: Path) -> Any:
+    """Their file, with tf_keras in place of the Keras of its time."""
+    import tensorflow as tf
+    import tf_keras
+
+    tf.compat.v1.disable_v2_behavior()
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    optimizers = types.ModuleType("keras.optimizers")
+    optimizers.Adam = tf_keras.optimizers.legacy.Adam  # type: ignore[attr-defined]
+    sys.modules |= {
+        "keras": tf_keras,
+        "keras.backend": tf_keras.backend,
+        "keras.layers": tf_keras.layers,
+        "keras.models": tf_keras.models,
+        "keras.optimizers": optimizers,
+    }
+    return imported("Cadex", checkout / "Cadex.py")
+
+
+def with_pairs(layout: Layout) -> Layout:
+    """The layout with v = (yes - no + 1) / 2 for two-valued columns, instead of v = yes."""
+    mixing, shift = layout.mixing.copy(), layout.shift.copy()
+    for start, size, block in zip(layout.starts, layout.sizes, layout.encoding.blocks, strict=True):
+        if size == 2:
+            mixing[start, block.start], mixing[start + 1, block.start], shift[block.start] = -0.5, 0.5, 0.5
+    return replace(layout, mixing=mixing, shift=shift)
+
+
+def layout_rows(layout: Layout, vectors: FloatArray) -> FloatArray:
+    """(n, w) rows in the layout of the library, in double precision."""
+    parts = []
+    for size, block in zip(layout.sizes, layout.encoding.blocks, strict=True):
+        part = vectors[:, block]
+        parts.append(np.concatenate([1.0 - part, part], axis=1) if size == 2 else part)
+    return np.concatenate(parts, axis=1)
+
+
+def keras_network(keras: Any, layout: Layout, given: Case) -> Any:
+    """The network of the case in Keras, whose first layer is its input, for rows in the layout of the library."""
+    w1, b1, w2, b2 = (given.model.weights[name] for name in ("W1", "b1", "W2", "b2"))
+    start = keras.layers.Input(shape=(len(layout.mixing),))
+    hidden = keras.layers.Dense(len(b1), "relu")(start)
+    network = keras.models.Model(start, keras.layers.Dense(2, "softmax")(hidden))
+    network.set_weights([layout.mixing @ w1, layout.shift @ w1 + b1, w2, b2])
+    some = given.context.background[:100]
+    check_agreement(network.predict(layout_rows(layout, some)), given.model, some)
+    return network
+
+
+if __name__ == "__main__":
+    main()
