@@ -2,11 +2,14 @@
 
     python benchmarks/authors_tabular_gradients.py ml-explain CHECKOUT_OF_ivan-afonichkin_ml-explain
     python benchmarks/authors_tabular_gradients.py cadex CHECKOUT_OF_rmazzine_cadex-cfbench
+    python benchmarks/authors_tabular_gradients.py alibic --sets magic --factuals 6
+    python benchmarks/authors_tabular_gradients.py alibic --sets adult statlog-german-credit --factuals 4 --iterations 100
 
 The rows and their columns are described in ``authors_tabular_rows.py``; our side is the preset ``as-published``, on the
 networks of CF-tabular (one hidden layer). Nothing of the authors' is part of this project: their code is imported from a
 checkout, unmodified, and called with the options of the preset. The environment needs torch for ml-explain;
-``tensorflow-cpu`` and ``tf_keras`` for cadex. ``authors`` computes in single precision, which their libraries use unless
+``tensorflow-cpu`` and ``tf_keras`` for cadex and alibic, alibi for alibic (see
+``tabular_libraries.py``). ``authors`` computes in single precision, which their libraries use unless
 told otherwise, ``authors, double precision`` in double precision as cfbench does.
 
 - ml-explain: ``VanillaGradientCounterfactual`` gets the network as a function of torch. Its file imports torchvision for
@@ -21,6 +24,11 @@ told otherwise, ``authors, double precision`` in double precision as cfbench doe
   columns, so that a two-valued column is a pair (no, yes) here, with the weights of the network divided between both
   (yes counts half of the weight, no minus half of it, the rest is in the bias): the same network on rows. For double
   precision, their constant mask of single precision is made one of double precision.
+- alibic: ``CounterfactualProto`` of alibi 0.9.6 (see ``authors_prototypes.py``) on a Keras model, k-d trees, ABDM. The
+  levels of categories are where its multidimensional scaling, which is random, puts them, for both sides. It runs two
+  updates without an order, so that TensorFlow decides, in the middle of a run, whether there is momentum (``authors``);
+  ``with momentum`` computes both before it stores either, as in the paper. It takes seconds for each factual, and longer
+  with categories: ``100 steps`` are 100 instead of 1,000 for each of ten costs, on both sides.
 """
 
 from __future__ import annotations
@@ -37,6 +45,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from authors_tabular_rows import (
@@ -58,8 +67,10 @@ from cfbench_tabular.table import FloatArray
 
 STEPS, EARLY = 100, 20
 """Of ml-explain: as published, and before rounding decides."""
+ALIBI_STEPS = 1000
+"""Of alibic for each cost, as published."""
 SINGLE, DOUBLE = "float32", "float64"
-COMPARISONS: dict[str, Callable[[Case, Path], list[dict[str, Any]]]] = {}
+COMPARISONS: dict[str, Callable[[Case, argparse.Namespace], list[dict[str, Any]]]] = {}
 
 
 def main() -> None:
@@ -70,11 +81,14 @@ def main() -> None:
     parser.add_argument("checkout", type=Path, nargs="?", help="folder of the authors' repository")
     parser.add_argument("--sets", nargs="+", default=list(SETS))
     parser.add_argument("--factuals", type=int, default=20)
+    parser.add_argument(
+        "--iterations", type=int, default=ALIBI_STEPS, help="steps of alibic for each of its ten costs"
+    )
     parser.add_argument("--keep", default="", help="path of the stored table, without its suffix")
     options = parser.parse_args()
     for name in options.sets:
         given = case(name, options.factuals)
-        rows = COMPARISONS[options.method](given, options.checkout)
+        rows = COMPARISONS[options.method](given, options)
         stored(options.keep, rows, "python benchmarks/authors_tabular_gradients.py METHOD CHECKOUT")
 
 
@@ -95,11 +109,11 @@ def imported(name: str, file: Path) -> Any:
 
 
 @comparison("ml-explain")
-def ml_explain(given: Case, checkout: Path) -> list[dict[str, Any]]:
+def ml_explain(given: Case, options: argparse.Namespace) -> list[dict[str, Any]]:
     import torch
 
     sys.modules.setdefault("torchvision", types.ModuleType("torchvision"))
-    file = checkout / "mlexplain" / "counterfactuals" / "vanilla_gradient_counterfactual.py"
+    file = options.checkout / "mlexplain" / "counterfactuals" / "vanilla_gradient_counterfactual.py"
     theirs = imported("vanilla_gradient_counterfactual", file).VanillaGradientCounterfactual
     count, weights = len(given.factuals), given.model.weights
 
@@ -147,10 +161,10 @@ def renamed(rows: list[dict[str, Any]], suffix: str) -> list[dict[str, Any]]:
 
 
 @comparison("cadex")
-def cadex(given: Case, checkout: Path) -> list[dict[str, Any]]:
+def cadex(given: Case, options: argparse.Namespace) -> list[dict[str, Any]]:
     import pandas as pd
 
-    theirs = cadex_module(checkout)
+    theirs = cadex_module(options.checkout)
     keras = sys.modules["keras"]
     layout = with_pairs(Layout.of(given.context.encoding, scaled=False))
     groups = [
@@ -163,20 +177,19 @@ def cadex(given: Case, checkout: Path) -> list[dict[str, Any]]:
     def search(precision: str) -> Answers:
         keras.backend.clear_session()
         keras.backend.set_floatx(precision)
-        keras.backend.constant = lambda value, dtype: constant(value, dtype=precision)
         network = keras_network(keras, layout, given)
+        rows = layout.to_library(given.factuals.vectors, DOUBLE)
         made = theirs.Cadex(network, categorical_attributes=groups or None)
 
         def answers() -> FloatArray:
             found = []
-            for row, own in zip(
-                layout_rows(layout, given.factuals.vectors), given.factuals.classes, strict=True
-            ):
+            for row, own in zip(rows, given.factuals.classes, strict=True):
                 answer, _ = made.train(pd.DataFrame([row]), 1 - int(own), 2, categorical_threshold=0.2)
                 found.append(np.full(len(row), np.nan) if answer is None else np.asarray(answer)[0])
             return layout.from_library(np.array(found))
 
-        return timed(answers, len(given.factuals))
+        with patch.object(keras.backend, "constant", lambda value, dtype: constant(value, dtype=precision)):
+            return timed(answers, len(given.factuals))
 
     found = {
         "paper": our_answers(given, "cadex"),
@@ -184,6 +197,20 @@ def cadex(given: Case, checkout: Path) -> list[dict[str, Any]]:
         "authors, double precision": search(DOUBLE),
     }
     return table_rows(given, "cadex", found)
+
+
+@comparison("alibic")
+def alibic(given: Case, options: argparse.Namespace) -> list[dict[str, Any]]:
+    from authors_prototypes import Prototypes
+
+    steps = options.iterations
+    single = Prototypes(given, steps)
+    with single.levels():
+        found = {"paper": our_answers(given, "alibic", iterations=steps)}
+    found["authors"] = single.answers(None)
+    found["authors, with momentum, double precision"] = Prototypes(given, steps, DOUBLE).answers(True)
+    suffix = "" if steps == ALIBI_STEPS else f", {steps} steps"
+    return renamed(table_rows(given, "alibic", found, tolerance=1e-3), suffix)
 
 
 def cadex_module(checkout: Path) -> Any:
@@ -215,24 +242,15 @@ def with_pairs(layout: Layout) -> Layout:
     return replace(layout, mixing=mixing, shift=shift)
 
 
-def layout_rows(layout: Layout, vectors: FloatArray) -> FloatArray:
-    """(n, w) rows in the layout of the library, in double precision."""
-    parts = []
-    for size, block in zip(layout.sizes, layout.encoding.blocks, strict=True):
-        part = vectors[:, block]
-        parts.append(np.concatenate([1.0 - part, part], axis=1) if size == 2 else part)
-    return np.concatenate(parts, axis=1)
-
-
 def keras_network(keras: Any, layout: Layout, given: Case) -> Any:
     """The network of the case in Keras, whose first layer is its input, for rows in the layout of the library."""
-    w1, b1, w2, b2 = (given.model.weights[name] for name in ("W1", "b1", "W2", "b2"))
+    w1, b1, w2, b2 = layout.weights(given.model, DOUBLE)
     start = keras.layers.Input(shape=(len(layout.mixing),))
     hidden = keras.layers.Dense(len(b1), "relu")(start)
     network = keras.models.Model(start, keras.layers.Dense(2, "softmax")(hidden))
-    network.set_weights([layout.mixing @ w1, layout.shift @ w1 + b1, w2, b2])
+    network.set_weights([w1, b1, w2, b2])
     some = given.context.background[:100]
-    check_agreement(network.predict(layout_rows(layout, some)), given.model, some)
+    check_agreement(network.predict(layout.to_library(some, DOUBLE)), given.model, some)
     return network
 
 
