@@ -65,7 +65,7 @@ class Double:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.module, name)
 
-    def Variable(self, value: Any, **options: Any) -> Any:
+    def Variable(self, value: Any, **options: Any) -> Any:  # noqa: N802
         return self.module.Variable(value, **{"dtype": self.float32, **options})
 
     def constant(self, value: Any, **options: Any) -> Any:

@@ -2,12 +2,15 @@
 
     python benchmarks/authors_tabular_gradients.py ml-explain CHECKOUT_OF_ivan-afonichkin_ml-explain
     python benchmarks/authors_tabular_gradients.py cadex CHECKOUT_OF_rmazzine_cadex-cfbench
+    python benchmarks/authors_tabular_gradients.py dice --sets magic --factuals 8
+    python benchmarks/authors_tabular_gradients.py dice --sets statlog-german-credit adult --factuals 4
+    python benchmarks/authors_tabular_gradients.py dice --sets magic --factuals 2 --counterfactuals 4
     python benchmarks/authors_tabular_gradients.py alibic --sets magic --factuals 6
     python benchmarks/authors_tabular_gradients.py alibic --sets adult statlog-german-credit --factuals 4 --iterations 100
 
 The rows and their columns are described in ``authors_tabular_rows.py``; our side is the preset ``as-published``, on the
 networks of CF-tabular (one hidden layer). Nothing of the authors' is part of this project: their code is imported from a
-checkout, unmodified, and called with the options of the preset. The environment needs torch for ml-explain;
+checkout, unmodified, and called with the options of the preset. The environment needs torch for ml-explain and dice, dice-ml;
 ``tensorflow-cpu`` and ``tf_keras`` for cadex and alibic, alibi for alibic (see
 ``tabular_libraries.py``). ``authors`` computes in single precision, which their libraries use unless
 told otherwise, ``authors, double precision`` in double precision as cfbench does.
@@ -24,6 +27,10 @@ told otherwise, ``authors, double precision`` in double precision as cfbench doe
   columns, so that a two-valued column is a pair (no, yes) here, with the weights of the network divided between both
   (yes counts half of the weight, no minus half of it, the rest is in the bias): the same network on rows. For double
   precision, their constant mask of single precision is made one of double precision.
+- dice: the gradient method of dice-ml 0.12 with its PyTorch backend (``authors_dice.py``). Ranges and deviations are those of
+  the whole table for both sides, numbers have the steps of their decimals, and two-valued columns are numbers to dice-ml.
+  ``sets of 4``: four counterfactuals for each factual, each a row of the comparison. ``numbers not reset``: without the
+  last search of both sides, for which dice-ml would take minutes where a number has four decimals.
 - alibic: ``CounterfactualProto`` of alibi 0.9.6 (see ``authors_prototypes.py``) on a Keras model, k-d trees, ABDM. The
   levels of categories are where its multidimensional scaling, which is random, puts them, for both sides. It runs two
   updates without an order, so that TensorFlow decides, in the middle of a run, whether there is momentum (``authors``);
@@ -53,6 +60,7 @@ from authors_tabular_rows import (
     Answers,
     Case,
     case,
+    explainer,
     our_answers,
     same_answers,
     stored,
@@ -63,6 +71,8 @@ from authors_tabular_rows import (
 )
 from library_methods import Layout, check_agreement
 
+from cfbench_tabular.explainers.base import Explanation
+from cfbench_tabular.explainers.counterfactual_sets import distances, inverse_deviations
 from cfbench_tabular.table import FloatArray
 
 STEPS, EARLY = 100, 20
@@ -84,6 +94,7 @@ def main() -> None:
     parser.add_argument(
         "--iterations", type=int, default=ALIBI_STEPS, help="steps of alibic for each of its ten costs"
     )
+    parser.add_argument("--counterfactuals", type=int, default=1, help="of dice, for each factual")
     parser.add_argument("--keep", default="", help="path of the stored table, without its suffix")
     options = parser.parse_args()
     for name in options.sets:
@@ -211,6 +222,41 @@ def alibic(given: Case, options: argparse.Namespace) -> list[dict[str, Any]]:
     found["authors, with momentum, double precision"] = Prototypes(given, steps, DOUBLE).answers(True)
     suffix = "" if steps == ALIBI_STEPS else f", {steps} steps"
     return renamed(table_rows(given, "alibic", found, tolerance=1e-3), suffix)
+
+
+@comparison("dice")
+def dice(given: Case, options: argparse.Namespace) -> list[dict[str, Any]]:
+    from authors_dice import DIGITS, Library, with_steps
+
+    count, sparse = options.counterfactuals, given.name not in DIGITS
+    given = with_steps(given)
+    context = replace(given.context, counterfactuals_per_instance=count)
+    given = replace(given, context=context)
+    made = explainer("dice", **({} if sparse else {"sparsity": "none"}))
+    found = {
+        "paper": timed(
+            lambda: Explanation.of(made.counterfactuals(given.model, given.factuals, context)).stacked(),
+            len(given.factuals),
+        ),
+        "authors": Library(given, SINGLE).answers(count, sparse),
+        "authors, double precision": Library(given, DOUBLE).answers(count, sparse),
+    }
+    each = np.repeat(np.arange(len(given.factuals)), count)
+    rows = {
+        row: replace(answers, counterfactuals=nearest_first(given, answers.counterfactuals))
+        for row, answers in found.items()
+    }
+    some = subset(given, {}, each)[0]
+    suffix = ("" if sparse else ", numbers not reset") + (f", sets of {count}" if count > 1 else "")
+    return renamed(table_rows(some, "dice", rows), suffix)
+
+
+def nearest_first(given: Case, sets: FloatArray) -> FloatArray:
+    """(n k, d) the counterfactuals (n, k, d) of each factual in the order of cfbench, NaN last."""
+    weights = inverse_deviations(given.context.background, given.context.encoding)
+    away = distances(sets, given.factuals.vectors[:, None], weights)
+    order = np.where(np.isnan(away), np.inf, away).argsort(axis=1, kind="stable")
+    return np.take_along_axis(sets, order[:, :, None], axis=1).reshape(-1, sets.shape[2])
 
 
 def cadex_module(checkout: Path) -> Any:

@@ -26,7 +26,6 @@ from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.explainers.prototypes import Search
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
-
 LARGEST = 1000.0
 """Of each coordinate of the gradient, as in the authors' code."""
 
