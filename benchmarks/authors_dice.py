@@ -99,7 +99,7 @@ class Library:
 
     def _frame(self, vectors: FloatArray) -> pd.DataFrame:
         encoding = self.given.context.encoding
-        columns = {}
+        columns: dict[str, Any] = {}
         for place, (name, block) in enumerate(zip(self.names, encoding.blocks, strict=True)):
             part = vectors[:, block]
             if part.shape[1] > 1:

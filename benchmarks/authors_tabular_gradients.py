@@ -5,15 +5,15 @@
     python benchmarks/authors_tabular_gradients.py dice --sets magic --factuals 8
     python benchmarks/authors_tabular_gradients.py dice --sets statlog-german-credit adult --factuals 4
     python benchmarks/authors_tabular_gradients.py dice --sets magic --factuals 2 --counterfactuals 4
-    python benchmarks/authors_tabular_gradients.py alibic --sets magic --factuals 6
-    python benchmarks/authors_tabular_gradients.py alibic --sets adult statlog-german-credit --factuals 4 --iterations 100
+    python benchmarks/authors_tabular_gradients.py alibic --factuals 4 --iterations 100
+    python benchmarks/authors_tabular_gradients.py alibic --sets magic --factuals 6 --control
 
 The rows and their columns are described in ``authors_tabular_rows.py``; our side is the preset ``as-published``, on the
 networks of CF-tabular (one hidden layer). Nothing of the authors' is part of this project: their code is imported from a
-checkout, unmodified, and called with the options of the preset. The environment needs torch for ml-explain and dice, dice-ml;
-``tensorflow-cpu`` and ``tf_keras`` for cadex and alibic, alibi for alibic (see
-``tabular_libraries.py``). ``authors`` computes in single precision, which their libraries use unless
-told otherwise, ``authors, double precision`` in double precision as cfbench does.
+checkout or a library, unmodified, and called with the options of the preset. The environment needs torch for ml-explain and
+dice; dice-ml for dice; ``tensorflow-cpu`` and ``tf_keras`` for cadex and alibic; alibi for alibic (see
+``tabular_libraries.py``). ``authors`` computes in single precision, which their libraries use unless told otherwise,
+``authors, double precision`` in double precision as cfbench does.
 
 - ml-explain: ``VanillaGradientCounterfactual`` gets the network as a function of torch. Its file imports torchvision for
   an example that does not run here: an empty module takes its place. It returns its last point whatever its class; a point
@@ -27,12 +27,12 @@ told otherwise, ``authors, double precision`` in double precision as cfbench doe
   columns, so that a two-valued column is a pair (no, yes) here, with the weights of the network divided between both
   (yes counts half of the weight, no minus half of it, the rest is in the bias): the same network on rows. For double
   precision, their constant mask of single precision is made one of double precision.
-- dice: the gradient method of dice-ml 0.12 with its PyTorch backend (``authors_dice.py``). Ranges and deviations are those of
-  the whole table for both sides, numbers have the steps of their decimals, and two-valued columns are numbers to dice-ml.
+- dice: the gradient method of dice-ml 0.12 with its PyTorch backend (``authors_dice.py``). Ranges and deviations are those
+  of the whole table for both sides, numbers have the steps of their decimals, and two-valued columns are numbers to dice-ml.
   ``sets of 4``: four counterfactuals for each factual, each a row of the comparison. ``numbers not reset``: without the
   last search of both sides, for which dice-ml would take minutes where a number has four decimals.
 - alibic: ``CounterfactualProto`` of alibi 0.9.6 (see ``authors_prototypes.py``) on a Keras model, k-d trees, ABDM. The
-  levels of categories are where its multidimensional scaling, which is random, puts them, for both sides. It runs two
+  levels of categories are where its multidimensional scaling puts them, for both sides. It runs two
   updates without an order, so that TensorFlow decides, in the middle of a run, whether there is momentum (``authors``);
   ``with momentum`` computes both before it stores either, as in the paper. It takes seconds for each factual, and longer
   with categories: ``100 steps`` are 100 instead of 1,000 for each of ten costs, on both sides.
@@ -71,6 +71,7 @@ from authors_tabular_rows import (
 )
 from library_methods import Layout, check_agreement
 
+from cfbench_tabular.classifiers.mlp import from_weights
 from cfbench_tabular.explainers.base import Explanation
 from cfbench_tabular.explainers.counterfactual_sets import distances, inverse_deviations
 from cfbench_tabular.table import FloatArray
@@ -79,6 +80,8 @@ STEPS, EARLY = 100, 20
 """Of ml-explain: as published, and before rounding decides."""
 ALIBI_STEPS = 1000
 """Of alibic for each cost, as published."""
+CLOSE = 1e-3
+"""The tolerance of alibic, which computes 10,000 steps."""
 SINGLE, DOUBLE = "float32", "float64"
 COMPARISONS: dict[str, Callable[[Case, argparse.Namespace], list[dict[str, Any]]]] = {}
 
@@ -93,6 +96,9 @@ def main() -> None:
     parser.add_argument("--factuals", type=int, default=20)
     parser.add_argument(
         "--iterations", type=int, default=ALIBI_STEPS, help="steps of alibic for each of its ten costs"
+    )
+    parser.add_argument(
+        "--control", action="store_true", help="of alibic: compare their answers with each other, too"
     )
     parser.add_argument("--counterfactuals", type=int, default=1, help="of dice, for each factual")
     parser.add_argument("--keep", default="", help="path of the stored table, without its suffix")
@@ -214,14 +220,28 @@ def cadex(given: Case, options: argparse.Namespace) -> list[dict[str, Any]]:
 def alibic(given: Case, options: argparse.Namespace) -> list[dict[str, Any]]:
     from authors_prototypes import Prototypes
 
-    steps = options.iterations
-    single = Prototypes(given, steps)
-    with single.levels():
+    steps, double = options.iterations, "authors, with momentum, double precision"
+    precise = Prototypes(given, steps, DOUBLE)
+    with precise.levels():
         found = {"paper": our_answers(given, "alibic", iterations=steps)}
-    found["authors"] = single.answers(None)
-    found["authors, with momentum, double precision"] = Prototypes(given, steps, DOUBLE).answers(True)
-    suffix = "" if steps == ALIBI_STEPS else f", {steps} steps"
-    return renamed(table_rows(given, "alibic", found, tolerance=1e-3), suffix)
+    found[double] = precise.answers(True)
+    if options.control:
+        found["authors, neurons reversed"] = Prototypes(turned(given), steps, DOUBLE).answers(True)
+        theirs = (found[row].counterfactuals for row in (double, "authors, neurons reversed"))
+        decided = same_answers(next(theirs), next(theirs), tolerance=CLOSE)
+        some = subset(given, {row: found[row] for row in ("paper", double)}, decided)
+        rows = table_rows(given, "alibic", found, tolerance=CLOSE)
+        rows += renamed(table_rows(some[0], "alibic", some[1], tolerance=CLOSE), ", decided")
+    else:
+        found["authors"] = Prototypes(given, steps).answers(None)
+        rows = table_rows(given, "alibic", found, tolerance=CLOSE)
+    return renamed(rows, "" if steps == ALIBI_STEPS else f", {steps} steps")
+
+
+def turned(given: Case) -> Case:
+    """The case with the neurons of the hidden layer in the reverse order."""
+    w1, b1, w2, b2 = (given.model.weights[name] for name in ("W1", "b1", "W2", "b2"))
+    return replace(given, model=from_weights({"W1": w1[:, ::-1], "b1": b1[::-1], "W2": w2[::-1], "b2": b2}))
 
 
 @comparison("dice")

@@ -45,7 +45,7 @@ from cfbench_tabular.classifiers.mlp import MLP, from_weights, read_weights
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
-from cfbench_tabular.table import BoolArray, FloatArray, complete
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SETS = ("magic", "adult", "statlog-german-credit")
 SAME_ANSWER = 1e-4
@@ -113,8 +113,10 @@ def our_answers(given: Case, name: str, preset: str = "as-published", **options:
     )
 
 
-def subset(given: Case, answers: Mapping[str, Answers], chosen: BoolArray) -> tuple[Case, dict[str, Answers]]:
-    """Some factuals of a case, and the answers for them."""
+def subset(
+    given: Case, answers: Mapping[str, Answers], chosen: BoolArray | IntArray
+) -> tuple[Case, dict[str, Answers]]:
+    """Some factuals of a case, also several times, and the answers for them."""
     vectors, classes, units = given.factuals.vectors, given.factuals.classes, np.array(given.factuals.units)
     factuals = Factuals(vectors[chosen], classes[chosen], tuple(units[chosen].tolist()))
     parts = {

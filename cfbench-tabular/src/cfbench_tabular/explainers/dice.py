@@ -124,7 +124,7 @@ class DiCE:
         found_rows = np.full((len(factuals), k, d), np.nan)
         steps = np.full(len(factuals), np.nan)
         weights = inverse_deviations(context.background, context.encoding)
-        reset = LinearReset(context.encoding, context.background)
+        reset = LinearReset(context.encoding, context.background) if self._resets_as_published() else None
         for part in in_parts(len(factuals)):
             of_rows = context.encoding, weights, factuals.vectors[part], factuals.classes[part]
             if self.config.loop == "published":
@@ -137,7 +137,7 @@ class DiCE:
                     factuals.classes[part],
                 )
                 found, steps[part] = published.run(k)
-                if self._resets_as_published():
+                if reset is not None:
                     found = published.sparse(found, reset)
             else:
                 found, steps[part] = _Search(self.config, model, *of_rows).run(

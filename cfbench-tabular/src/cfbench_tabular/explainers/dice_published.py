@@ -169,9 +169,11 @@ class LinearReset:
     """
 
     def __init__(self, encoding: Encoding, background: FloatArray) -> None:
-        self.places, self.steps, self.limits = [], [], []
+        self.places: list[int] = []
+        self.steps: list[float] = []
+        self.limits: list[float] = []
         values = encoding.decode(background)
-        for column, block, scale in zip(encoding.columns, encoding.blocks, encoding.scale, strict=True):
+        for column, block in zip(encoding.columns, encoding.blocks, strict=True):
             if column.scalar and column.kind == "numeric" and len(background):
                 numbers = values[column.name].astype(np.float64)
                 different = np.unique(numbers)
