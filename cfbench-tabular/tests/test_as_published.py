@@ -345,7 +345,7 @@ def reset_of_one_row(valid, row, factual, columns):
     row, factual = ([round(float(value), 9) for value in part] for part in (row, factual))
     for place, (limit, step) in sorted(columns.items(), key=lambda entry: entry[1][0], reverse=True):
         difference = before = factual[place] - row[place]
-        if abs(difference) > limit:
+        if abs(difference) > limit + 1e-9:
             continue
         steps = 0
         while abs(difference) > 1e-3 and difference * before > 0 and steps < 10_000:
