@@ -45,7 +45,7 @@ from cfbench_tabular.classifiers.mlp import MLP, from_weights, read_weights
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
-from cfbench_tabular.table import FloatArray, complete
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SETS = ("magic", "adult", "statlog-german-credit")
 SAME_ANSWER = 1e-4
@@ -113,6 +113,27 @@ def our_answers(given: Case, name: str, preset: str = "as-published", **options:
     )
 
 
+def subset(
+    given: Case, answers: Mapping[str, Answers], chosen: BoolArray | IntArray
+) -> tuple[Case, dict[str, Answers]]:
+    """Some factuals of a case, also several times, and the answers for them."""
+    vectors, classes, units = given.factuals.vectors, given.factuals.classes, np.array(given.factuals.units)
+    factuals = Factuals(vectors[chosen], classes[chosen], tuple(units[chosen].tolist()))
+    parts = {
+        row: replace(found, counterfactuals=found.counterfactuals[chosen]) for row, found in answers.items()
+    }
+    return replace(given, factuals=factuals), parts
+
+
+def same_answers(found: FloatArray, others: FloatArray, tolerance: float = SAME_ANSWER) -> BoolArray:
+    """(n,) whether the answers are equal within the tolerance in every column, or neither is there."""
+    has, have = complete(found), complete(others)
+    both = has & have
+    same: BoolArray = has == have
+    same[both] = np.abs(found[both] - others[both]).max(axis=1) <= tolerance
+    return same
+
+
 def timed(run: Callable[[], FloatArray], count: int) -> Answers:
     started = time.perf_counter()
     found = run()
@@ -166,10 +187,8 @@ def agreement(ours: FloatArray, theirs: FloatArray, tolerance: float) -> dict[st
     has, have = complete(ours), complete(theirs)
     both = has & have
     between = np.abs(ours[both] - theirs[both])
-    same = has == have
-    same[both] = between.max(axis=1) <= tolerance
     return {
-        "identical": round(float(same.mean()), 4),
+        "identical": round(float(same_answers(ours, theirs, tolerance).mean()), 4),
         "same answered": round(float((has == have).mean()), 4),
         "L2 between": float(f"{np.linalg.norm(between, axis=1).mean():.3g}") if both.any() else "",
     }

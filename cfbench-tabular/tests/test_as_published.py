@@ -17,6 +17,7 @@ from cfbench_tabular.explainers import (
     sedc,
 )
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
+from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.table import Column
 
 COLUMNS = (
@@ -216,9 +217,11 @@ def test_growing_spheres_as_published_leaves_immutable_columns_alone(explain, ne
     assert np.isnan(explain(spheres, model, fixed, rows, rows)).all()
 
 
-def alibic_of_one_row(predict, x, own, prototype, o):
-    """FISTA on one row of numbers for each cost, in the order of the authors' code."""
-    x, prototype = torch.tensor(x), torch.tensor(prototype)
+def alibic_of_one_row(predict, x, own, prototype, o, low=-9.0, high=9.0):
+    """FISTA on one point for each cost, in the order of the authors' code."""
+    x, prototype, low, high = (
+        torch.as_tensor(part, dtype=torch.float64) for part in (x, prototype, low, high)
+    )
     lower, upper, cost = 0.0, 1e10, o.cost
     best, least = torch.full_like(x, torch.nan), 1e10
     for _ in range(o.rounds):
@@ -229,11 +232,12 @@ def alibic_of_one_row(predict, x, own, prototype, o):
             loss = cost * torch.clamp(p[own] - p[1 - own] + o.kappa, min=0.0)
             loss = loss + ((ahead - x) ** 2).sum() + o.theta * ((ahead - prototype) ** 2).sum()
             (g,) = torch.autograd.grad(loss, ahead)
+            g = g.clamp(-1000.0, 1000.0)
             y = ahead.detach() - o.learning_rate * (1 - step / o.iterations) ** 0.5 * g
             before = adv
-            adv = torch.where(y - x > o.beta, (y - o.beta).clamp(max=9.0), x)
-            adv = torch.where(y - x < -o.beta, (y + o.beta).clamp(min=-9.0), adv)
-            ahead = (adv + (step + 1) / (step + 4) * (adv - before)).clamp(-9.0, 9.0)
+            adv = torch.where(y - x > o.beta, torch.minimum(y - o.beta, high), x)
+            adv = torch.where(y - x < -o.beta, torch.maximum(y + o.beta, low), adv)
+            ahead = (adv + (step + 1) / (step + 4) * (adv - before)).clamp(low, high)
             p = predict(adv)
             if p[1 - own] > p[own] + o.kappa:
                 found = True
@@ -266,10 +270,52 @@ def test_alibic_as_published_is_the_loop_of_its_authors(explain, network, number
     assert not np.isnan(found).all()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_alibic_as_published_passes_gradients_to_categories(explain, network, seed):
+    encoding = encoding_of(COLUMNS)
+    rows, background, model = (
+        rows_of(encoding, 4, seed),
+        rows_of(encoding, 60, seed + 9),
+        network(6, seed=seed),
+    )
+    config = alibic.Config(**{**vars(options_of(alibic)), "iterations": 60, "rounds": 8, "theta": 1.0})
+    found = explain(alibic.ALIBIC(config), model, encoding, rows, background)
+    classes, others = (model.predict_proba(part).argmax(axis=1) for part in (rows, background))
+    space = Space.of_columns(encoding, background, others, "abdm")
+    lines = []  # where each level is, in the order of the levels
+    for column, size in ((1, 3), (3, 2)):
+        line = rows_of(encoding, 1, 0).repeat(size, axis=0)
+        line[:, GROUP if size == 3 else [PAIR]] = np.eye(3) if size == 3 else [[0.0], [1.0]]
+        lines.append(torch.tensor(space.points(line)[:, column]))
+
+    def vector(point):
+        """A level passes the gradients of all its positions to its coordinate."""
+        through = point - point.detach()
+        group = torch.eye(3, dtype=point.dtype)[(lines[0] - point[1]).abs().argmin()] + through[1]
+        pair = (lines[1] - point[3]).abs().argmin() + through[3]
+        return torch.cat([point[:1], group, point[2:3], pair[None]])
+
+    network_of_rows = torch_network(model)
+    points, known = space.points(rows), space.points(background)
+    ends = [[-9.0, float(lines[0].min()), -9.0, float(lines[1].min())]]
+    ends.append([9.0, float(lines[0].max()), 9.0, float(lines[1].max())])
+    for answer, point, own in zip(found, points, classes, strict=True):
+        enemies = known[others != own]
+        prototype = enemies[((enemies - point) ** 2).sum(axis=1).argmin()]
+        wanted = alibic_of_one_row(
+            lambda p: network_of_rows(vector(p)), point, own, prototype, config, ends[0], ends[1]
+        )
+        if np.isnan(wanted).any():
+            assert np.isnan(answer).all()
+        else:
+            np.testing.assert_allclose(answer, vector(torch.tensor(wanted)).numpy(), atol=1e-6)
+    assert not np.isnan(found).all()
+
+
 def dice_of_one_row(predict, x, own, k, low, high, weights, groups, o):
     """Adam of torch on one set, with the loss and the end of the authors' code; rounded to rows by ``rounded``."""
     low, high, x = (torch.tensor(part) for part in (low, high, x))
-    weights = torch.tensor(weights) * (high - low)
+    weights = (torch.tensor(weights) * (high - low)).round(decimals=2)
     start = (x - low) / (high - low)
     points = (start + 0.01 * torch.arange(k)[:, None]).requires_grad_()
     optimiser = torch.optim.Adam([points], lr=o.learning_rate)
@@ -278,8 +324,8 @@ def dice_of_one_row(predict, x, own, k, low, high, weights, groups, o):
         return ((a - b).abs() * weights).sum()
 
     def logit(u):
-        p = predict(low + u * (high - low))
-        return torch.log(p[1 - own]) - torch.log(p[own])
+        shifted = (predict(low + u * (high - low))[1] - 1e-6).abs()
+        return (1 - 2 * own) * (torch.log(shifted) - torch.log(1 - shifted))
 
     def rounded():
         rows = points.detach().clone()
@@ -318,6 +364,18 @@ def dice_of_one_row(predict, x, own, k, low, high, weights, groups, o):
     return vectors
 
 
+@pytest.mark.parametrize("own", [0, 1])
+def test_dice_as_published_shifts_the_probability_of_class_1(own):
+    margin = torch.linspace(-25.0, 25.0, 101, dtype=torch.float64, requires_grad=True)
+    shifted = (torch.sigmoid(margin if own == 0 else -margin) - 1e-6).abs()
+    toward = (1 - 2 * own) * (torch.log(shifted) - torch.log(1 - shifted))
+    (slope,) = torch.autograd.grad(toward.sum(), margin)
+    found = dice_published.shifted_log_odds(margin.detach().numpy(), np.full(101, own))
+    np.testing.assert_allclose(found[0], toward.detach().numpy(), rtol=1e-9)
+    np.testing.assert_allclose(found[1], slope.numpy(), rtol=1e-6)
+    assert (found[1] < 0).any() and (found[1] > 0.9).any()
+
+
 @pytest.mark.parametrize(("seed", "k", "mixed"), [(0, 1, False), (1, 3, False), (5, 2, True), (3, 1, True)])
 def test_dice_as_published_is_the_loop_of_its_authors(network, monkeypatch, seed, k, mixed):
     monkeypatch.setattr(dice_published, "FIRST_STEPS", 40)
@@ -342,6 +400,86 @@ def test_dice_as_published_is_the_loop_of_its_authors(network, monkeypatch, seed
         wanted = dice_of_one_row(predict, row, own, k, low, high, weights, groups, config)
         nearest = np.argsort(np.nan_to_num((np.abs(wanted - row) @ weights), nan=np.inf), kind="stable")
         np.testing.assert_allclose(answers, wanted[nearest], atol=1e-6)
+
+
+def reset_of_one_row(valid, row, factual, columns):
+    """The numbers in raw units, moved by single steps; ``columns``: limit and step of each, in the order of the table."""
+    row, factual = ([round(float(value), 9) for value in part] for part in (row, factual))
+    for place, (limit, step) in sorted(columns.items(), key=lambda entry: entry[1][0], reverse=True):
+        difference = before = factual[place] - row[place]
+        if abs(difference) > limit + 1e-9:
+            continue
+        steps = 0
+        while abs(difference) > 1e-3 and difference * before > 0 and steps < 10_000:
+            old, row[place] = row[place], row[place] + (step if difference > 0 else -step)
+            if not valid(row):
+                row[place] = old
+                break
+            before, difference, steps = difference, factual[place] - row[place], steps + 1
+    return row
+
+
+def test_dice_as_published_resets_numbers_in_single_steps():
+    columns = (Column("a", step=1.0), Column("b", step=0.1), Column("colour", "categorical", ("r", "g", "b")))
+    scale = np.array([3.0, 0.5, 1.0, 1.0, 1.0])
+    encoding = Encoding(columns, np.zeros(3), scale[:3], np.full(3, -9.0), np.full(3, 9.0))
+    draw = np.random.default_rng(0)
+    raw = {
+        "a": draw.integers(-9, 10, 200) * 2.0,
+        "b": draw.integers(-20, 21, 200) / 10,
+        "colour": draw.choice(["r", "g", "b"], 200).astype(object),
+    }
+    rows = encoding.encode(raw)
+    limits = {}
+    for place, (name, step) in enumerate((("a", 1.0), ("b", 0.1))):
+        different = np.unique(raw[name])
+        spread = np.median(np.abs(raw[name] - np.median(raw[name])))
+        limit = min(np.quantile(np.abs(different - np.median(different)), 0.1), spread)
+        limits[place] = round(limit, 9), step
+    reset = dice_published.LinearReset(encoding, rows).reset
+    moved, stopped = 0, 0
+    for row in rows[:100]:
+        factual = row.copy()
+        factual[:2] += draw.integers(-4, 5, 2) * [1.0, 0.1] / scale[:2]
+        slope = draw.normal(size=5)
+
+        def valid(tried, slope=slope, least=slope @ row - 0.3):
+            return tried @ slope > least
+
+        found = reset(row, factual, valid) * scale
+        wanted = reset_of_one_row(
+            lambda raw_row, valid=valid: valid(np.array(raw_row) / scale),
+            row * scale,
+            factual * scale,
+            limits,
+        )
+        np.testing.assert_allclose(found, wanted, atol=1e-9)
+        moved += np.abs(found - row * scale).max() > 1e-9
+        stopped += np.abs(found - row * scale).max() > 1e-9 and np.abs(found - factual * scale).max() > 1e-9
+    assert moved > stopped > 5
+
+
+def test_dice_as_published_resets_its_sets(network):
+    encoding = encoding_of((Column("a", step=0.1), Column("b", step=0.1), Column("c", step=0.1)))
+    background = np.random.default_rng(3).integers(-20, 21, (60, 3)) / 3.0
+    model, rows = network(3, seed=3), background[:10]
+    classes = model.predict_proba(rows).argmax(axis=1)
+    options = {**vars(options_of(dice)), "iterations": 200, "proximity": 0.05}
+    context = Context(encoding, background, lambda unit: generator("test", unit))
+    factuals = Factuals(rows, classes, tuple(map(str, range(10))))
+    plain, linear = (
+        Explanation.of(
+            dice.DiCE(dice.Config(**{**options, "sparsity": sparsity})).counterfactuals(
+                model, factuals, context
+            )
+        ).stacked()[:, 0]
+        for sparsity in ("none", "linear")
+    )
+    given = ~np.isnan(plain[:, 0])
+    assert given.any() and (np.isnan(linear) == np.isnan(plain)).all()
+    assert (model.predict_proba(linear[given]).argmax(axis=1) != classes[given]).all()
+    assert (np.abs(linear - rows)[given] <= np.abs(plain - rows)[given] + 1e-9).all()
+    assert (linear[given] != plain[given]).any()
 
 
 def sedc_of_one_row(score, x, typical, iterations):

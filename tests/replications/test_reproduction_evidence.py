@@ -108,3 +108,32 @@ def test_betarce_is_as_robust_as_its_authors_code() -> None:
     assert (
         stored["L2 to base"].xs("cfbench", level="row") <= stored["L2 to base"].xs("authors", level="row")
     ).all()
+
+
+GRADIENTS = "authors-tabular-gradients"
+SETS = ["magic", "adult", "statlog-german-credit"]
+
+
+@pytest.mark.parametrize(
+    ("method", "row", "factuals", "same"),
+    [
+        ("cadex", "authors", [20, 20, 20], [20, 20, 20]),
+        ("cadex", "authors, double precision", [20, 20, 20], [20, 20, 20]),
+        ("ml-explain", "authors, double precision, 20 steps", [20, 20, 20], [20, 20, 20]),
+        ("ml-explain", "authors, double precision, decided", [8, 2, 20], [8, 2, 20]),
+        ("dice", "authors, double precision, numbers not reset", [8], [8]),
+        ("dice", "authors, double precision", [4, 4], [4, 4]),
+        ("dice", "authors, double precision, numbers not reset, sets of 4", [8], [4]),
+        ("dice", "authors, numbers not reset", [8], [0]),
+        ("dice", "authors", [4, 4], [0, 0]),
+        ("alibic", "authors, with momentum, double precision, 100 steps", [4, 4, 4], [4, 4, 4]),
+    ],
+)
+def test_gradient_methods_for_tables_gave_as_many_answers_of_their_authors(
+    method: str, row: str, factuals: list[int], same: list[int]
+) -> None:
+    stored = pd.read_csv(RESULTS / f"{GRADIENTS}.csv").query("method == @method and row == @row")
+    stored = stored.set_index("data").reindex([name for name in SETS if name in set(stored["data"])])
+    assert stored["factuals"].tolist() == factuals
+    assert (stored["identical"] * stored["factuals"]).round().tolist() == same
+    assert f"docs/results/{GRADIENTS}.csv" in evidence(f"explainer/{method}")
