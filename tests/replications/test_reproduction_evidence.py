@@ -108,6 +108,7 @@ SETS = ["magic", "adult", "statlog-german-credit"]
         ("dice", "authors, numbers not reset", [8], [0]),
         ("dice", "authors", [4, 4], [0, 0]),
         ("alibic", "authors, with momentum, double precision, 100 steps", [4, 4, 4], [4, 4, 4]),
+        ("alibic", "authors, with momentum, double precision, decided", [3], [3]),
     ],
 )
 def test_gradient_methods_for_tables_gave_as_many_answers_of_their_authors(
