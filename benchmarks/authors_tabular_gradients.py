@@ -3,7 +3,7 @@
     python benchmarks/authors_tabular_gradients.py ml-explain CHECKOUT_OF_ivan-afonichkin_ml-explain
     python benchmarks/authors_tabular_gradients.py cadex CHECKOUT_OF_rmazzine_cadex-cfbench
     python benchmarks/authors_tabular_gradients.py dice --sets magic --factuals 8
-    python benchmarks/authors_tabular_gradients.py dice --sets statlog-german-credit adult --factuals 4
+    python benchmarks/authors_tabular_gradients.py dice --sets statlog-german-credit --factuals 4
     python benchmarks/authors_tabular_gradients.py dice --sets magic --factuals 2 --counterfactuals 4
     python benchmarks/authors_tabular_gradients.py alibic --factuals 4 --iterations 100
     python benchmarks/authors_tabular_gradients.py alibic --sets magic --factuals 6 --control
