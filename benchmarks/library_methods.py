@@ -95,7 +95,7 @@ class Layout:
                 mixing[start : start + size, block] = np.eye(size)
         return Layout(encoding, starts, sizes, mixing, shift)
 
-    def to_library(self, vectors: FloatArray) -> FloatArray:
+    def to_library(self, vectors: FloatArray, precision: str = "float32") -> FloatArray:
         """(N, w) rows in the layout of the library from encoded rows (N, d)."""
         parts = []
         for start, size, block in zip(self.starts, self.sizes, self.encoding.blocks, strict=True):
@@ -103,18 +103,18 @@ class Layout:
             if size == 1:
                 part = (part - self.shift[block]) / self.mixing[start, block.start]
             parts.append(np.concatenate([1.0 - part, part], axis=1) if size == 2 else part)
-        return np.concatenate(parts, axis=1).astype(np.float32)
+        return np.concatenate(parts, axis=1).astype(precision)
 
     def from_library(self, rows: FloatArray) -> FloatArray:
         """(N, d) encoded rows from rows in the layout of the library (N, w)."""
         vectors: FloatArray = np.asarray(rows, dtype=np.float64) @ self.mixing + self.shift
         return vectors
 
-    def weights(self, model: MLP) -> tuple[FloatArray, ...]:
+    def weights(self, model: MLP, precision: str = "float32") -> tuple[FloatArray, ...]:
         """W1, b1, W2, b2 of the network for rows in the layout of the library."""
         w1, b1, w2, b2 = (model.weights[name] for name in ("W1", "b1", "W2", "b2"))
         folded = (self.mixing @ w1, self.shift @ w1 + b1, w2, b2)
-        return tuple(array.astype(np.float32) for array in folded)
+        return tuple(array.astype(precision) for array in folded)
 
 
 def check_agreement(predicted: FloatArray, model: MLP, vectors: FloatArray) -> None:

@@ -1,14 +1,13 @@
-"""ALIBIC, CADEX, DiCE, ML-Explain and SEDC as published, against plain loops over one row at a time."""
+"""ALIBIC, CADEX, ML-Explain and SEDC as published, against plain loops over one row at a time."""
 
 import numpy as np
 import pytest
 import torch
 
-from cfbench_core.lifecycle.streams import generator
 from cfbench_core.presets import presets_of
 from cfbench_tabular.encoding import Encoding
-from cfbench_tabular.explainers import alibic, cadex, dice, dice_published, ml_explain, sedc
-from cfbench_tabular.explainers.base import Context, Explanation, Factuals
+from cfbench_tabular.explainers import alibic, cadex, ml_explain, sedc
+from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.table import Column
 
 COLUMNS = (
@@ -154,9 +153,11 @@ def test_ml_explain_as_published_finds_few_counterfactuals(explain, linear, numb
     assert shares[0] < 0.5 < shares[1] == 1
 
 
-def alibic_of_one_row(predict, x, own, prototype, o):
-    """FISTA on one row of numbers for each cost, in the order of the authors' code."""
-    x, prototype = torch.tensor(x), torch.tensor(prototype)
+def alibic_of_one_row(predict, x, own, prototype, o, low=-9.0, high=9.0):
+    """FISTA on one point for each cost, in the order of the authors' code."""
+    x, prototype, low, high = (
+        torch.as_tensor(part, dtype=torch.float64) for part in (x, prototype, low, high)
+    )
     lower, upper, cost = 0.0, 1e10, o.cost
     best, least = torch.full_like(x, torch.nan), 1e10
     for _ in range(o.rounds):
@@ -167,11 +168,12 @@ def alibic_of_one_row(predict, x, own, prototype, o):
             loss = cost * torch.clamp(p[own] - p[1 - own] + o.kappa, min=0.0)
             loss = loss + ((ahead - x) ** 2).sum() + o.theta * ((ahead - prototype) ** 2).sum()
             (g,) = torch.autograd.grad(loss, ahead)
+            g = g.clamp(-1000.0, 1000.0)
             y = ahead.detach() - o.learning_rate * (1 - step / o.iterations) ** 0.5 * g
             before = adv
-            adv = torch.where(y - x > o.beta, (y - o.beta).clamp(max=9.0), x)
-            adv = torch.where(y - x < -o.beta, (y + o.beta).clamp(min=-9.0), adv)
-            ahead = (adv + (step + 1) / (step + 4) * (adv - before)).clamp(-9.0, 9.0)
+            adv = torch.where(y - x > o.beta, torch.minimum(y - o.beta, high), x)
+            adv = torch.where(y - x < -o.beta, torch.maximum(y + o.beta, low), adv)
+            ahead = (adv + (step + 1) / (step + 4) * (adv - before)).clamp(low, high)
             p = predict(adv)
             if p[1 - own] > p[own] + o.kappa:
                 found = True
@@ -204,82 +206,46 @@ def test_alibic_as_published_is_the_loop_of_its_authors(explain, network, number
     assert not np.isnan(found).all()
 
 
-def dice_of_one_row(predict, x, own, k, low, high, weights, groups, o):
-    """Adam of torch on one set, with the loss and the end of the authors' code; rounded to rows by ``rounded``."""
-    low, high, x = (torch.tensor(part) for part in (low, high, x))
-    weights = torch.tensor(weights) * (high - low)
-    start = (x - low) / (high - low)
-    points = (start + 0.01 * torch.arange(k)[:, None]).requires_grad_()
-    optimiser = torch.optim.Adam([points], lr=o.learning_rate)
+@pytest.mark.parametrize("seed", range(4))
+def test_alibic_as_published_passes_gradients_to_categories(explain, network, seed):
+    encoding = encoding_of(COLUMNS)
+    rows, background, model = (
+        rows_of(encoding, 4, seed),
+        rows_of(encoding, 60, seed + 9),
+        network(6, seed=seed),
+    )
+    config = alibic.Config(**{**vars(options_of(alibic)), "iterations": 60, "rounds": 8, "theta": 1.0})
+    found = explain(alibic.ALIBIC(config), model, encoding, rows, background)
+    classes, others = (model.predict_proba(part).argmax(axis=1) for part in (rows, background))
+    space = Space.of_columns(encoding, background, others, "abdm")
+    lines = []  # where each level is, in the order of the levels
+    for column, size in ((1, 3), (3, 2)):
+        line = rows_of(encoding, 1, 0).repeat(size, axis=0)
+        line[:, GROUP if size == 3 else [PAIR]] = np.eye(3) if size == 3 else [[0.0], [1.0]]
+        lines.append(torch.tensor(space.points(line)[:, column]))
 
-    def distance(a, b):
-        return ((a - b).abs() * weights).sum()
+    def vector(point):
+        """A level passes the gradients of all its positions to its coordinate."""
+        through = point - point.detach()
+        group = torch.eye(3, dtype=point.dtype)[(lines[0] - point[1]).abs().argmin()] + through[1]
+        pair = (lines[1] - point[3]).abs().argmin() + through[3]
+        return torch.cat([point[:1], group, point[2:3], pair[None]])
 
-    def logit(u):
-        p = predict(low + u * (high - low))
-        return torch.log(p[1 - own]) - torch.log(p[own])
-
-    def rounded():
-        rows = points.detach().clone()
-        for group in groups:
-            for row in rows:
-                row[group] = torch.eye(len(group), dtype=rows.dtype)[row[group].argmax()]
-        return rows
-
-    before, backup, nearest = 0.0, None, np.inf
-    for step in range(1, o.iterations + 1):
-        optimiser.zero_grad()
-        loss = sum(torch.relu(1 - logit(u)) for u in points) / k
-        loss = loss + o.proximity * sum(distance(u, start) for u in points) / (k * len(x))
-        if k > 1:
-            similar = torch.stack([torch.stack([1 / (1 + distance(a, b)) for b in points]) for a in points])
-            loss = loss - o.diversity * torch.det(similar + 1e-4 * torch.eye(k, dtype=similar.dtype))
-        for group in groups:
-            loss = loss + o.categories * ((points[:, group].sum(dim=1) - 1) ** 2).sum()
-        loss.backward()
-        optimiser.step()
-        with torch.no_grad():
-            points.clamp_(0.0, 1.0)
-        rows = rounded()
-        leads = [float(predict(low + u * (high - low))[1 - own]) - 0.5 for u in rows]
-        whole = min(leads) > 0
-        near = np.mean(np.abs(leads))
-        if whole and near < nearest:
-            backup, nearest = rows, near
-        change, before = abs(loss.item() - before), loss.item()
-        if step >= dice_published.FIRST_STEPS and change <= 1e-5 and whole:
-            break
-    found = backup if not whole and backup is not None else rows
-    vectors = (low + found * (high - low)).numpy()
-    wrong = [float(predict(torch.tensor(row))[1 - own]) <= 0.5 for row in vectors]
-    vectors[wrong] = np.nan
-    return vectors
-
-
-@pytest.mark.parametrize(("seed", "k", "mixed"), [(0, 1, False), (1, 3, False), (5, 2, True), (3, 1, True)])
-def test_dice_as_published_is_the_loop_of_its_authors(network, monkeypatch, seed, k, mixed):
-    monkeypatch.setattr(dice_published, "FIRST_STEPS", 40)
-    columns = (Column("a"), Column("b"), *([COLUMNS[1]] if mixed else [Column("c")]))
-    encoding = Encoding(columns, np.zeros(3), np.full(3, 0.5), np.full(3, -2.0), np.full(3, 2.0))
-    draw = np.random.default_rng(seed)
-    third = draw.choice(["red", "green", "blue"], 6).astype(object) if mixed else draw.normal(size=6) / 2
-    values = {"a": draw.normal(size=6) / 2, "b": draw.normal(size=6) / 2, columns[2].name: third}
-    rows, model = encoding.encode(values), network(encoding.width, seed=seed)
-    classes = model.predict_proba(rows).argmax(axis=1)
-    config = dice.Config(**{**vars(options_of(dice)), "iterations": 120, "sparsity": "none"})
-    factuals = Factuals(rows, classes, tuple(map(str, range(6))))
-    context = Context(encoding, rows, lambda unit: generator("test", unit), counterfactuals_per_instance=k)
-    found = Explanation.of(dice.DiCE(config).counterfactuals(model, factuals, context)).counterfactuals
-    low, high = (np.array([*side[:2], *([0.0, 0.0, 0.0] if mixed else side[2:])]) for side in encoding.bounds)
-    high[2:] = 1.0 if mixed else high[2:]
-    groups = [[2, 3, 4]] if mixed else []
-    weights = dice.inverse_deviations(rows, encoding)
-    predict = torch_network(model)
+    network_of_rows = torch_network(model)
+    points, known = space.points(rows), space.points(background)
+    ends = [[-9.0, float(lines[0].min()), -9.0, float(lines[1].min())]]
+    ends.append([9.0, float(lines[0].max()), 9.0, float(lines[1].max())])
+    for answer, point, own in zip(found, points, classes, strict=True):
+        enemies = known[others != own]
+        prototype = enemies[((enemies - point) ** 2).sum(axis=1).argmin()]
+        wanted = alibic_of_one_row(
+            lambda p: network_of_rows(vector(p)), point, own, prototype, config, ends[0], ends[1]
+        )
+        if np.isnan(wanted).any():
+            assert np.isnan(answer).all()
+        else:
+            np.testing.assert_allclose(answer, vector(torch.tensor(wanted)).numpy(), atol=1e-6)
     assert not np.isnan(found).all()
-    for answers, row, own in zip(found.reshape(6, k, -1), rows, classes, strict=True):
-        wanted = dice_of_one_row(predict, row, own, k, low, high, weights, groups, config)
-        nearest = np.argsort(np.nan_to_num((np.abs(wanted - row) @ weights), nan=np.inf), kind="stable")
-        np.testing.assert_allclose(answers, wanted[nearest], atol=1e-6)
 
 
 def sedc_of_one_row(score, x, typical, iterations):

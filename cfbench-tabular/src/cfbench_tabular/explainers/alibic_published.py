@@ -9,10 +9,11 @@ each coordinate (not by the step size times beta), and y_{t+1} = c_{t+1} + (t + 
 range. Of all c_t in the other class, of all costs, the one with the smallest beta ||c - x||_1 + ||c - x||_2^2 is
 returned. The cost is bisected where one was found, and else multiplied by ten until one is found.
 
-A category is a coordinate of its own, which the class does not move: the authors take differences of the
-probability at the two nearest levels, 0.001 apart, which are nearly always the same level. Numbers are not rounded to the
-steps of their columns. Departures: that difference is 0 here without exception, and levels are placed on their line as in
-:mod:`levels <.levels>`.
+A category is a coordinate of its own; the gradient of the class with respect to it is the sum of the gradients with respect
+to all of its levels, as the authors let gradients pass through the choice of a level. Each coordinate of the gradient of the
+loss is cut at 1,000. Numbers are not rounded to the steps of their columns. Departures: levels are placed on their line,
+and limited to it, as in :mod:`levels <.levels>`; y_{t+1} always has its momentum, where the order of two updates, and with
+it the momentum, is left to TensorFlow in their code (``benchmarks/authors_prototypes.py``).
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from cfbench_tabular.explainers.descent import CLEAR_MARGIN, gradient_model, mar
 from cfbench_tabular.explainers.levels import Space
 from cfbench_tabular.explainers.prototypes import Search
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+
+LARGEST = 1000.0
+"""Of each coordinate of the gradient, as in the authors' code."""
 
 
 class PublishedSearch(Search):
@@ -39,6 +43,7 @@ class PublishedSearch(Search):
                 self.model, self.space, ahead, self.classes, options.kappa
             )
             gradient += 2 * (ahead - starts) + 2 * options.theta * np.nan_to_num(ahead - self.prototypes)
+            gradient = np.clip(gradient, -LARGEST, LARGEST)
             moved = self._shrunk(ahead - rate * gradient)
             ahead = np.clip(moved + (step + 1) / (step + 4) * (moved - point), self.low, self.high)
             point = moved
@@ -70,7 +75,7 @@ class PublishedSearch(Search):
 def hinge_gradient(
     model: Classifier, space: Space, points: FloatArray, classes: IntArray, kappa: float
 ) -> FloatArray:
-    """(n, M) the gradient of max(0, P(class) - P(other class) + kappa), 0 for categories.
+    """(n, M) the gradient of max(0, P(class) - P(other class) + kappa); for a category the sum over its levels.
 
     The difference of the probabilities is -tanh(margin / 2).
     """
@@ -80,4 +85,6 @@ def hinge_gradient(
     found = np.zeros_like(points)
     gradients = margin_gradients(gradient_model(model), rows, classes)
     found[:, space.numbers] = slope[:, None] * gradients[:, space.number_positions]
+    sums = (space.values * gradients[:, space.positions]).sum(axis=2)
+    found[:, space.categories] = slope[:, None] * sums
     return found

@@ -63,7 +63,7 @@ from cfbench_tabular.explainers.descent import (
     over_flats,
     signs,
 )
-from cfbench_tabular.explainers.dice_published import PublishedSearch, Settings
+from cfbench_tabular.explainers.dice_published import LinearReset, PublishedSearch, Settings
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -79,6 +79,7 @@ SPEC = ComponentSpec(
     needs={"classifier": {"access": {"gradients", "scores"}}},
     papers=("mothilal2020dice",),
     presets="cfbench_tabular:presets/dice.yaml",
+    version="2",
 )
 
 
@@ -123,11 +124,21 @@ class DiCE:
         found_rows = np.full((len(factuals), k, d), np.nan)
         steps = np.full(len(factuals), np.nan)
         weights = inverse_deviations(context.background, context.encoding)
+        reset = LinearReset(context.encoding, context.background) if self._resets_as_published() else None
         for part in in_parts(len(factuals)):
             of_rows = context.encoding, weights, factuals.vectors[part], factuals.classes[part]
             if self.config.loop == "published":
-                published = PublishedSearch(self._published(), gradient_model(model), *of_rows)
+                published = PublishedSearch(
+                    self._published(),
+                    gradient_model(model),
+                    context.encoding,
+                    context.background,
+                    factuals.vectors[part],
+                    factuals.classes[part],
+                )
                 found, steps[part] = published.run(k)
+                if reset is not None:
+                    found = published.sparse(found, reset)
             else:
                 found, steps[part] = _Search(self.config, model, *of_rows).run(
                     self._starts(factuals, part, k, context)
@@ -159,9 +170,12 @@ class DiCE:
             lambda rows, owner: flips(model, rows, classes[owner]),
             weights,
             self.config.minimum_distance,
-            self.config.sparsity,
+            "none" if self._resets_as_published() else self.config.sparsity,
             self.config.restored,
         ).sparse(sets)
+
+    def _resets_as_published(self) -> bool:
+        return self.config.loop == "published" and self.config.sparsity == "linear"
 
     def _published(self) -> Settings:
         return Settings(**{field.name: getattr(self.config, field.name) for field in fields(Settings)})

@@ -20,7 +20,8 @@ categories. ``ranges: clip`` moves numbers to the nearest observed or allowed va
 Immutable columns never move: the spheres are those of the other columns. (The adapter of CF-tabular doubles the radius
 from shell to shell, through an array that two names share.) The paper searches without a limit; here the search ends
 after ``layers`` shells (not seconds, so that the result does not depend on the machine). Each row has its own random
-stream. Preset ``as-published``: any points, without categories and ranges.
+stream. Preset ``as-published``: :mod:`growing_spheres_published <.growing_spheres_published>`, any points, without
+categories and ranges. As published, there is one counterfactual.
 
 Several counterfactuals: the search goes on, from the shell that held the last enemy, for the nearest enemy that is at least
 ``minimum_distance`` away from the counterfactuals found so far; no change is reset that would bring it closer.
@@ -38,6 +39,7 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.explainers.base import Context, Factuals, no_counterfactuals
+from cfbench_tabular.explainers.growing_spheres_published import PublishedSpheres
 from cfbench_tabular.explainers.spaced_sets import MinimumDistance, SpacedSets
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
@@ -65,8 +67,16 @@ NUMBERS = 4_000_000
 @dataclass(frozen=True, kw_only=True)
 class Config:
     samples: Annotated[int, Range(minimum=1), Help("points drawn in a shell, n")] = 1000
-    radius: Annotated[float, Range(above=0), Help("first eta, in standard deviations per column")] = 0.1
-    halvings: Annotated[int, Range(minimum=0), Help("at most")] = 30
+    loop: Annotated[
+        Literal["cfbench", "published"],
+        Help("published: as in the authors' code, with samples, radius, halvings and layers alone"),
+    ] = "cfbench"
+    radius: Annotated[
+        float,
+        Range(above=0),
+        Help("first eta, in standard deviations per column; published: of all together"),
+    ] = 0.1
+    halvings: Annotated[int, Range(minimum=0), Help("at most; published: divisions by ten")] = 30
     layers: Annotated[int, Range(minimum=1), Help("maximum number of shells")] = 100
     one_hot: Annotated[Literal["project", "ignore"], Help("sample rows only, or any points as published")] = (
         "project"
@@ -82,7 +92,9 @@ class GrowingSpheres:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
-        """(B, k, d), in the order in which they are found, the nearest first as a rule; (B, d) for k = 1."""
+        """(B, k, d), in the order in which they are found, mostly the nearest first; (B, d) for k = 1, or as published."""
+        if self.config.loop == "published":
+            return self._published(model, factuals, context).rows()
         search = ShellSearch(self.config, model, factuals, context)
         size, width = context.counterfactuals_per_instance, context.encoding.width
         sets = SpacedSets(len(factuals), size, width, self.config.minimum_distance)
@@ -96,6 +108,19 @@ class GrowingSpheres:
             for place in np.flatnonzero(complete(rows)).tolist():
                 sets.add(place, rows[place])
         return sets.results()
+
+    def _published(self, model: Classifier, factuals: Factuals, context: Context) -> PublishedSpheres:
+        return PublishedSpheres(
+            model,
+            factuals.vectors,
+            factuals.classes,
+            ~context.encoding.immutable,
+            [context.generator(unit) for unit in factuals.units],
+            self.config.samples,
+            self.config.radius,
+            self.config.halvings,
+            self.config.layers,
+        )
 
     def _thickness(self, search: ShellSearch) -> FloatArray:
         """(B,) the radius halved until the ball of each factual holds no enemy."""
