@@ -160,7 +160,8 @@ class DiceML:
 
 
 class Frames:
-    """Encoded rows as the data frames of raw columns that dice-ml works with, named c0, c1, ...
+    """Encoded rows as the data frames of raw columns that dice-ml works with, named c000, c001, ...: no name begins
+    another one, by which dice-ml finds the columns of a category.
 
     Attributes:
         numbers: the numeric columns.
@@ -169,7 +170,7 @@ class Frames:
 
     def __init__(self, encoding: Encoding, background: FloatArray) -> None:
         self.encoding = encoding
-        self.names = [f"c{place}" for place in range(len(encoding.columns))]
+        self.names = [f"c{place:03d}" for place in range(len(encoding.columns))]
         numeric = [column.kind == "numeric" for column in encoding.columns]
         self.numbers = [name for name, number in zip(self.names, numeric, strict=True) if number]
         self.levels: dict[str, list[str]] = {}
