@@ -130,7 +130,8 @@ def by_the_library(prepared: PreparedDataset, model: MLP, explained: Factuals, c
     import dice_ml
 
     columns = prepared.encoding.columns
-    short = [f"c{place:02d}" for place in range(len(columns))]  # no name begins another one: dice-ml finds columns so
+    # No name begins another one, by which dice-ml finds the columns of a category.
+    short = [f"c{place:03d}" for place in range(len(columns))]
     known = np.concatenate([prepared.sample("train")[0], explained.vectors])
     frame = _frame(prepared, known, short)
     frame["y"] = np.concatenate([prepared.sample("train")[1], explained.classes])

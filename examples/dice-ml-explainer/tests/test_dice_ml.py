@@ -52,6 +52,14 @@ def counterfactuals(config, model, columns, rows, background=ROWS, several: int 
     return DiceML(config).counterfactuals(model, factuals, context)
 
 
+def test_no_name_of_a_column_begins_another_one() -> None:
+    """The library takes the columns of a category to be all whose names begin with its own."""
+    columns = tuple(Column(f"number {place}") for place in range(12))
+    names = Frames(encoding_of(columns), np.zeros((3, 12))).names
+    assert len(set(names)) == 12
+    assert not [(a, b) for a in names for b in names if a != b and b.startswith(a)]
+
+
 def test_kdtree_returns_the_nearest_training_row_of_the_other_class() -> None:
     found = counterfactuals(Config(method="kdtree", sparsity=None), LENGTH, NUMBERS, [[0.0, 3.25]])
     assert found.tolist() == [[[2.5, 3.0]]]
