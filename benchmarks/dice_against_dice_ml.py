@@ -5,9 +5,9 @@
     python benchmarks/dice_against_dice_ml.py --sets statlog-german-credit --counterfactuals 4
 
 Both get the same factuals of each class, the same network, the same weights (proximity .5, diversity 1, categories .1)
-and the same resetting of numbers (linear); cfbench as published (``penalise``, ``numbers``) and with its defaults. The
-network predicts the decoded rows to decide their validity. Proximity is the mean over columns of |change| / MAD for
-numbers and of [changed] for categories; sparsity is the share of unchanged raw columns. Needs the files of CF-tabular
+and the same resetting of numbers (linear); cfbench with the preset ``as-published`` and with its defaults. The network
+predicts the decoded rows to decide their validity. Proximity is the mean over columns of |change| / MAD for numbers and
+of [changed] for categories; sparsity is the share of unchanged raw columns. Needs the files of CF-tabular
 (``CFBENCH_DATA_DIR``). One thread; seconds per counterfactual of the call alone.
 """
 
@@ -30,20 +30,21 @@ import pandas as pd
 
 from cfbench_core.data_files import DataAccess
 from cfbench_core.lifecycle.streams import generator
+from cfbench_core.presets import presets_of
 from cfbench_core.registry import installed
 from cfbench_core.specs import resolve
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.classifiers.mlp import MLP, from_weights, read_weights
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.counterfactual_sets import inverse_deviations
-from cfbench_tabular.explainers.dice import Config, DiCE
+from cfbench_tabular.explainers.dice import SPEC, Config, DiCE
 from cfbench_tabular.prepared_dataset import PreparedDataset
 from cfbench_tabular.study import NAMES, StudyFiles, find_study
 from cfbench_tabular.table import FloatArray
 
 METHODS: dict[str, Config | None] = {
     "dice-ml": None,
-    "ours, as published": Config(one_hot="penalise", sparsity="linear", restored="numbers"),
+    "ours, as published": Config(**presets_of(SPEC)["as-published"].options),
     "ours": Config(),
 }
 
