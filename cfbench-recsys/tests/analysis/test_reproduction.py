@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
 from pathlib import Path
@@ -62,7 +63,7 @@ def test_a_mean_over_one_user_is_undecided_whatever_it_is() -> None:
     mean = {"item": "table-3", "explainer": "lxr", "deviation": 0.0, "reason": "", "printed": 0.4809}
     found = _decided(pd.DataFrame([{**mean, "ours": ours} for ours in (0.4809, 0.9)]))
     assert found["verdict"].tolist() == ["undecided", "undecided"]
-    assert set(found["reason"]) == {"one user, whose means have no interval"}
+    assert set(found["reason"]) == {"one user or one batch, whose means have no interval"}
 
 
 def test_numbers_are_confirmed_refuted_or_undecided(write: Any, make_cell: Any) -> None:
@@ -205,6 +206,33 @@ def test_users_are_drawn_together_for_all_means(write: Any, make_cell: Any) -> N
     spread = np.percentile(means.values[1:, 0], [2.5, 97.5])
     low, high = means.frame[["ci_low", "ci_high"]].iloc[0]
     assert spread == pytest.approx([low, high], abs=0.01)
+
+
+def test_times_are_drawn_by_batch(write: Any, make_cell: Any) -> None:
+    """Six users in three batches: as many means as three batches have draws, the same draws for both explainers."""
+    seconds = [1.0, 1.0, 2.0, 2.0, 6.0, 6.0]
+    of_units = [one for one in seconds for _ in range(3)]
+    run = write(
+        *(
+            make_cell(
+                name,
+                {"POS-P@3": [0.5] * 18},
+                **{**AMAZON, "seconds": [factor * one for one in of_units]},
+            )
+            for name, factor in (("lxr", 1.0), ("shap", 2.0))
+        )
+    )
+    means = measure([run], EXPLAINERS, ("time",), ())
+    assert means.frame[["explainer", "mean", "users"]].values.tolist() == [["lxr", 3, 3], ["shap", 6, 3]]
+    np.testing.assert_allclose(means.values[:, 1], 2 * means.values[:, 0])
+    draws = {round(sum(three) / 3, 9) for three in itertools.product((1.0, 2.0, 6.0), repeat=3)}
+    assert set(means.values[1:, 0].round(9).tolist()) == draws
+
+
+def test_the_time_of_one_batch_has_no_interval(write: Any, make_cell: Any) -> None:
+    run = write(make_cell("lxr", {"POS-P@3": [0.5] * 18}, **{**AMAZON, "seconds": [2.0] * 18}))
+    means = measure([run], EXPLAINERS, ("time",), ())
+    assert means.frame["users"].tolist() == [1] and set(means.values[1:, 0]) == {2.0}
 
 
 def test_a_sample_of_users_counts_alone(write: Any, make_cell: Any) -> None:

@@ -1,7 +1,8 @@
 """The means of runs by cell, metric and place of the item, with the means of resampled users.
 
 A claim of a paper is decided by a statistic of many means. Its interval needs these means as they would be with other
-users, all with the same draw: of each data set the users are drawn with replacement, and every mean is computed anew.
+users, all with the same draw: of each data set the users are drawn with replacement, and every mean is computed anew. The
+users of one batch share its time, so for times the batches are drawn.
 """
 
 from __future__ import annotations
@@ -70,7 +71,10 @@ class MeasuredMeans:
 
 @dataclass
 class _Columns:
-    """Values of units to be resampled together: those of one data set."""
+    """Values of units to be resampled together: those of one data set, its times apart from its other metrics.
+
+    ``users``: of each unit the user, or for times the first user of its batch.
+    """
 
     rows: list[int] = field(default_factory=list)
     users: list[Any] = field(default_factory=list)
@@ -105,7 +109,7 @@ def measure(
     """
     import pandas as pd
 
-    statements, by_dataset = Statements(), dict[str, _Columns]()
+    statements, together = Statements(), dict[tuple[str, bool], _Columns]()
     ranks = {str(run.directory): unit_ranks(run) for run in runs}
     count = 0
     for setting in settings(runs, lambda cell: not cell.role):
@@ -121,9 +125,12 @@ def measure(
                     clusters, users, values = clusters[counted], users[counted], values[counted]
                 if np.isnan(values).all():
                     continue
+                timed = row["metric"] == TIME.name
+                if timed:
+                    users = _batches(users, values)
                 known = len(np.unique(users[~np.isnan(values)]))
                 statements.add({**labels, **row, "users": known}, values, clusters)
-                columns = by_dataset.setdefault(str(labels["dataset"]), _Columns())
+                columns = together.setdefault((str(labels["dataset"]), timed), _Columns())
                 columns.rows.append(count)
                 columns.users.append(users)
                 columns.values.append(values)
@@ -133,7 +140,7 @@ def measure(
     frame = _by_seed(statements.frame())
     values = np.full((1 + RESAMPLES, count), np.nan)
     values[0] = frame["mean"]
-    for columns in by_dataset.values():
+    for columns in together.values():
         values[1:, columns.rows] = columns.resampled()
     return _best_measured(MeasuredMeans(frame, values))
 
@@ -190,6 +197,12 @@ def _means(
         for place in np.unique(places):
             here = places == place
             yield {"metric": metric, "rank": str(place)}, users[here], users[here], values[here]
+
+
+def _batches(users: NDArray[Any], seconds: FloatArray) -> NDArray[Any]:
+    """For each unit the first user of its batch: that of the units with the same time."""
+    _, first, batch = np.unique(seconds, return_index=True, return_inverse=True, equal_nan=False)
+    return users[first][batch]
 
 
 def _by_seed(frame: pd.DataFrame) -> pd.DataFrame:

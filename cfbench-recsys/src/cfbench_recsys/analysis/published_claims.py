@@ -51,7 +51,7 @@ BEST = "most-often-best"
 FIRST_AND_LAST = ("1", "5")
 """The places of an item that ``place-gap-difference`` compares: the first, and the last of a list of five."""
 UNPRINTED = Verdict(NOT_COMPARABLE, "the paper prints no numbers on it")
-ONE_USER = "one user, whose means have no interval"
+ONE_USER = "one user or one batch, whose means have no interval"
 UNBOUNDED = ("#Perturb", TIME.name)
 """Metrics whose values are not between 0 and 1."""
 
