@@ -12,7 +12,7 @@ The rows and their columns are described in ``authors_tabular_rows.py``; our sid
 networks of CF-tabular (one hidden layer). Nothing of the authors' is part of this project: their code is imported from a
 checkout or a library, unmodified, and called with the options of the preset. The environment needs torch for ml-explain and
 dice; dice-ml for dice; ``tensorflow-cpu`` and ``tf_keras`` for cadex and alibic; alibi for alibic (see
-``tabular_libraries.py``). ``authors`` computes in single precision, which their libraries use unless told otherwise,
+``tabular_libraries.py``). ``authors`` computes in single precision, which their libraries use unless set otherwise,
 ``authors, double precision`` in double precision as cfbench does.
 
 - ml-explain: ``VanillaGradientCounterfactual`` gets the network as a function of torch. Its file imports torchvision for

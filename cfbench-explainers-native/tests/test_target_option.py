@@ -217,8 +217,8 @@ def skipped(recommender, explainers):
 
 @pytest.mark.parametrize("name", ["ease", "item-knn", "diffrec"])
 def test_a_probability_of_scores_that_are_no_logits_is_refused_by_the_plan(name):
-    asked = [{"name": one, "target": "probability"} for one in WITH_A_TARGET]
-    reasons = skipped(name, asked)
+    configured = [{"name": one, "target": "probability"} for one in WITH_A_TARGET]
+    reasons = skipped(name, configured)
     if name == "diffrec":
         assert "needs access weights" in reasons.pop(WITH_A_TARGET.index("exact-contribution"))
     wanted = (
@@ -229,11 +229,11 @@ def test_a_probability_of_scores_that_are_no_logits_is_refused_by_the_plan(name)
 
 
 def test_the_plan_allows_every_target_that_the_link_has():
-    asked = [{"name": name, "target": "probability"} for name in WITH_A_TARGET]
-    assert skipped("mf", asked) == [""] * len(asked)
+    configured = [{"name": name, "target": "probability"} for name in WITH_A_TARGET]
+    assert skipped("mf", configured) == [""] * len(configured)
     for target in ("logit", "margin"):
-        asked = [{"name": name, "target": target} for name in WITH_A_TARGET]
-        assert skipped("ease", asked) == [""] * len(asked)
+        configured = [{"name": name, "target": target} for name in WITH_A_TARGET]
+        assert skipped("ease", configured) == [""] * len(configured)
 
 
 def test_the_published_lxr_is_refused_by_the_plan_where_there_is_no_probability():
@@ -250,7 +250,7 @@ def test_the_plan_reads_the_link_of_a_class_of_ones_own(tmp_path, monkeypatch):
         "class Logits(EASE):\n    link = 'sigmoid'\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    asked = [{"name": "leave-one-out", "target": "probability"}]
-    (reason,) = skipped({"import": "own_recommender:Counts"}, asked)
+    configured = [{"name": "leave-one-out", "target": "probability"}]
+    (reason,) = skipped({"import": "own_recommender:Counts"}, configured)
     assert "the scores of counts are no logits" in reason
-    assert skipped({"import": "own_recommender:Logits"}, asked) == [""]
+    assert skipped({"import": "own_recommender:Logits"}, configured) == [""]

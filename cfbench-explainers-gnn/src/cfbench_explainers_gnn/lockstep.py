@@ -37,12 +37,12 @@ def in_lockstep(searches: Iterable[Search], answers: dict[type[Request], Answers
         _advance(search, None, waiting)
     while waiting:
         for kind, answer in answers.items():
-            asked = sorted((one for one in waiting if type(one[0]) is kind), key=lambda one: one[0].unit)
-            if not asked:
+            same_kind = sorted((one for one in waiting if type(one[0]) is kind), key=lambda one: one[0].unit)
+            if not same_kind:
                 continue
             waiting = [one for one in waiting if type(one[0]) is not kind]
-            found = answer([request for request, _ in asked])
-            for (_, search), result in zip(asked, found, strict=True):
+            found = answer([request for request, _ in same_kind])
+            for (_, search), result in zip(same_kind, found, strict=True):
                 _advance(search, result, waiting)
 
 
