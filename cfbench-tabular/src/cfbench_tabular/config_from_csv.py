@@ -262,7 +262,7 @@ def _missing_line(draft: _Draft) -> str:
     shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
     text = f"{len(rows):,} of {len(draft.sheet.rows):,} rows have a missing value ({shown}); "
     if len(rows) <= MOST_MISSING * len(draft.sheet.rows):
-        return f"    {_line('missing', 'drop', text + 'drop removes them')}\n"
+        return f"    {_line('missing', 'drop', text + 'drop removes them; median, mode or model fills the gaps in')}\n"
     return f"    {_line('missing', 'median', text + 'median fills them in, drop would remove most rows')}\n"
 
 
