@@ -41,7 +41,6 @@ dice; dice-ml for dice; ``tensorflow-cpu`` and ``tf_keras`` for cadex and alibic
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import sys
 import types
@@ -61,6 +60,7 @@ from authors_tabular_rows import (
     Case,
     case,
     explainer,
+    imported,
     our_answers,
     same_answers,
     stored,
@@ -115,14 +115,6 @@ def comparison(name: str) -> Callable[[Any], Any]:
         return compare
 
     return registered
-
-
-def imported(name: str, file: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @comparison("ml-explain")

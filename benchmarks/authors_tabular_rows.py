@@ -21,12 +21,16 @@ another precision (``authors, double precision``). Columns:
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
+import io
 import os
 import time
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -192,6 +196,22 @@ def agreement(ours: FloatArray, theirs: FloatArray, tolerance: float) -> dict[st
         "same answered": round(float((has == have).mean()), 4),
         "L2 between": float(f"{np.linalg.norm(between, axis=1).mean():.3g}") if both.any() else "",
     }
+
+
+def imported(name: str, file: Path) -> Any:
+    """A module from a file of the authors."""
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Without what the authors' programs print."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
 
 
 def stored(path: str, rows: list[dict[str, Any]], command: str) -> None:

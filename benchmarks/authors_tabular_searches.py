@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import io
 import sys
 import types
@@ -43,7 +42,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from authors_tabular_rows import SETS, Answers, Case, case, our_answers, stored, table_rows, timed
+from authors_tabular_rows import (
+    SETS,
+    Answers,
+    Case,
+    case,
+    imported,
+    our_answers,
+    silent,
+    stored,
+    table_rows,
+    timed,
+)
 
 from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.base import predicted_classes
@@ -85,7 +95,7 @@ def nice(given: Case, adapter: Path) -> list[dict[str, Any]]:
 
 def sedc(given: Case, checkout: Path) -> list[dict[str, Any]]:
     np.in1d = np.isin  # type: ignore[attr-defined]
-    theirs = _module("theirs_sedc", checkout / "explainer.py")
+    theirs = imported("theirs_sedc", checkout / "explainer.py")
     typical = given.context.background.mean(axis=0)
 
     def scores(rows: Any) -> FloatArray:
@@ -149,7 +159,7 @@ def mace(given: Case, checkout: Path) -> list[dict[str, Any]]:
         graphviz = types.ModuleType("graphviz")
         graphviz.Source = None  # type: ignore[attr-defined]
         sys.modules.setdefault("graphviz", graphviz)
-        with _silent():
+        with silent():
             search = importlib.import_module("generateSATExplanations")
             data = importlib.import_module("loadData")
     warnings.filterwarnings("ignore", message="Defining new symbol")  # a line for each symbol of a formula
@@ -263,14 +273,6 @@ def _timed(run: Callable[[], FloatArray], given: Case) -> Answers:
     return timed(run, len(given.factuals))
 
 
-def _module(name: str, file: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @contextmanager
 def _first_in_path(*folders: Path) -> Iterator[None]:
     sys.path[:0] = map(str, folders)
@@ -278,16 +280,6 @@ def _first_in_path(*folders: Path) -> Iterator[None]:
         yield
     finally:
         del sys.path[: len(folders)]
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Without what their modules print about data files that they do not find."""
-    before, sys.stdout = sys.stdout, io.StringIO()
-    try:
-        yield
-    finally:
-        sys.stdout = before
 
 
 METHODS: dict[str, Callable[[Case, Path], list[dict[str, Any]]]] = {

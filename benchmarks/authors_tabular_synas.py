@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from authors_tabular_rows import SETS, Answers, Case, case, our_answers, stored, table_rows, timed
+from authors_tabular_rows import SETS, Answers, Case, case, our_answers, silent, stored, table_rows, timed
 
 from cfbench_tabular.table import FloatArray, complete
 
@@ -92,7 +91,7 @@ def theirs(given: Case, checkout: Path, length: int, smaller_is_zero: bool) -> A
             for place, row in enumerate(given.factuals.vectors):
                 target = np.eye(2)[1 - given.factuals.classes[place]][None]
                 # One graph for each length: the code adds operations for each sequence and never removes one.
-                with tf.Graph().as_default(), tf.Session() as session, _silent():
+                with tf.Graph().as_default(), tf.Session() as session, silent():
                     actions = _actions(given, place, tf, action, conditions)
                     order = vanilla.VanillaHeuristics(actions, max_length=length)
                     sequences = search.SequenceSearch(
@@ -191,15 +190,6 @@ def _imported(checkout: Path, tf: Any) -> Iterator[None]:
         sys.modules.pop("tensorflow")
         if ours is not None:
             sys.modules["tensorflow"] = ours
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    before, sys.stdout = sys.stdout, io.StringIO()
-    try:
-        yield
-    finally:
-        sys.stdout = before
 
 
 if __name__ == "__main__":

@@ -327,7 +327,7 @@ def test_a_mean_over_explainers_is_bounded_by_what_the_missing_one_could_add(
 
 
 def test_means_of_one_user_decide_no_claim() -> None:
-    """Draws of one user are all alike, so their interval has length zero."""
+    """All draws of one user are the same, so their interval has length zero."""
     rows = [
         {"explainer": name, "users": users, "values": drawn(value)}
         for name, value, users in (("a", 0.1, 1), ("b", 0.2, 1), ("c", 0.3, 1))

@@ -71,12 +71,12 @@ def without_missing(
         raise UserError(
             f"{sheet.places[0]}: every row has a missing value, so 'missing: drop' removes all rows{why}"
         )
-    kept = [sheet.rows[row] for row in complete], [sheet.places[row] for row in complete]
+    usable = [sheet.rows[row] for row in complete], [sheet.places[row] for row in complete]
     imputed = {
         name: Imputation(method, np.flatnonzero(np.isin(complete, missing[name])))
         for name, (_, method) in found.items()
     }
-    return Sheet(sheet.names, *kept), {name: one for name, one in imputed.items() if len(one.rows)}
+    return Sheet(sheet.names, *usable), {name: one for name, one in imputed.items() if len(one.rows)}
 
 
 def _filled(
