@@ -7,15 +7,11 @@ import pytest
 from cfbench_core import api
 from cfbench_core.analyses import find, run_analysis
 from cfbench_core.registry import installed
-from cfbench_core.verdicts import RELATIONS
 from cfbench_text.analysis.number_verdicts import with_verdicts
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
     GENERATORS,
-    claims,
     printed_numbers,
-    statistic,
-    verdict,
 )
 from cfbench_text.analysis.published_measures import stand_in
 from cfbench_text.analysis.reproduction import Config, Reproduction, parts, sizes
@@ -76,91 +72,6 @@ def test_printed_f1_is_about_the_harmonic_mean_of_the_printed_means(table):
 def test_numbers_that_the_text_of_the_paper_repeats(table, dataset, model, metric, value):
     rows = of_table(table).set_index(["dataset", "model", "metric"])["printed"]
     assert rows[dataset, model, metric] == value
-
-
-def means(metric, **of_models):
-    """Two data sets; a pair of means for each generator."""
-    return pd.DataFrame(
-        [
-            {"dataset": dataset, "model": model, "metric": metric, "mean": value}
-            for model, pair in of_models.items()
-            for dataset, value in zip(("a", "b"), pair, strict=True)
-        ]
-    )
-
-
-def claim(kind, metric="m", subject=""):
-    return {"statistic": kind, "metric": metric, "subject": subject, "relation": ">", "threshold": 0.5}
-
-
-six = means("m", nrt=(1, 6), att2seq=(2, 5), cer=(3, 3), peter=(4, 4), pepler=(5, 2), xrec=(6, 6))
-
-
-@pytest.mark.parametrize(
-    ("kind", "subject", "expected"),
-    [
-        ("maximum", "", 6),
-        ("minimum", "", 1),
-        ("share first", "xrec", 0.5),  # the second place is shared with nrt
-        ("share last", "nrt", 0.5),
-        ("share last", "pepler", 0.5),
-        ("first on average", "xrec", 1),
-        ("first on average", "peter", 2),
-    ],
-)
-def test_statistics_by_hand(kind, subject, expected):
-    assert statistic(claim(kind, subject=subject), six) == expected
-
-
-def test_statistics_of_two_metrics_by_hand():
-    both = pd.concat([means("m", nrt=(1, 2), cer=(3, 4)), means("other", nrt=(2, 2), cer=(4, 8))])
-    assert statistic(claim("share below", subject="other"), both) == 0.75
-    assert statistic(claim("smallest difference", subject="other"), both) == -4
-
-
-@pytest.mark.parametrize("kind", ["share first", "share last", "first on average"])
-def test_an_order_of_fewer_than_six_generators_decides_nothing(kind):
-    value = statistic(claim(kind, subject="nrt"), six[six["model"] != "xrec"])
-    assert np.isnan(value) and verdict(claim(kind), value).word == "not reproducible"
-
-
-@pytest.mark.parametrize(
-    ("kind", "value", "absent", "word"),
-    [
-        # XRec could have a higher maximum, a lower minimum or difference; it cannot undo what others have reached.
-        ("maximum", 0.4, ["xrec"], "undecided"),
-        ("maximum", 0.6, ["xrec"], "confirmed"),
-        ("minimum", 0.6, ["xrec"], "undecided"),
-        ("minimum", 0.4, ["xrec"], "refuted"),
-        ("smallest difference", 0.6, ["xrec"], "undecided"),
-        ("smallest difference", 0.4, ["xrec"], "refuted"),
-        # 0.8 of five of six generators is between 0.67 and 0.83, 0.8 of three between 0.4 and 0.9.
-        ("share below", 0.8, ["xrec"], "confirmed"),
-        ("share below", 0.8, ["xrec", "pepler", "cer"], "undecided"),
-        ("share below", 0.2, ["xrec"], "refuted"),
-        ("maximum", 0.4, [], "refuted"),
-        ("minimum", 0.6, [], "confirmed"),
-    ],
-)
-def test_a_claim_that_a_missing_generator_could_change_is_undecided(kind, value, absent, word):
-    assert verdict(claim(kind), value, "", absent).word == word
-
-
-def test_a_missing_metric_decides_nothing():
-    assert np.isnan(statistic(claim("maximum", metric="absent"), six))
-    assert np.isnan(statistic(claim("share below", subject="absent"), six))
-
-
-def test_the_claims_can_be_decided_and_the_printed_tables_contradict_one():
-    found = claims().to_dict("records")
-    numbers = printed[printed["table"].isin(["III", "IV", "V", "VI"])].rename(columns={"printed": "mean"})
-    verdicts = {one["claim"]: verdict(one, statistic(one, numbers)).word for one in found}
-    assert len(verdicts) == len(found) >= 6 and {one["relation"] for one in found} <= set(RELATIONS)
-    assert [name for name, one in verdicts.items() if one == "refuted"] == ["pepler-bleurt"]
-    assert {name for name, one in verdicts.items() if one == "not reproducible"} == {
-        "low-binary-recall",
-        "low-binary-f1",
-    }
 
 
 STUDY = {

@@ -12,6 +12,7 @@ from cfbench_text.analysis.published_factuality import DOMAINS
 if TYPE_CHECKING:
     import pandas as pd
 
+ONE_TEXT = "one text, whose mean has no interval"
 STAND_IN = "stand_in"
 """What a number was measured with in place of the paper's model; not a column of the analysis's table."""
 
@@ -26,7 +27,7 @@ def with_verdicts(table: pd.DataFrame, margin: float) -> pd.DataFrame:
         elif isinstance(row.get(STAND_IN), str) and row[STAND_IN]:
             found.append(Verdict(NOT_COMPARABLE, row[STAND_IN]))
         elif row["n"] == 1 and not np.isnan(row["printed"]):
-            found.append(Verdict(UNDECIDED, "one text, whose mean has no interval"))
+            found.append(Verdict(UNDECIDED, ONE_TEXT))
         else:
             found.append(number_verdict(row["printed"], ours, margin=margin, rounded_by=row["rounded_by"]))
     words, reasons = zip(*found, strict=True) if found else ((), ())

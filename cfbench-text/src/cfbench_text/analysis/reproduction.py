@@ -21,16 +21,15 @@ from cfbench_core.config import Help, Range
 from cfbench_core.reports.verdict_cells import LEGEND, MARKS, verdict_cell
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.verdicts import MARGIN, count_verdicts
+from cfbench_text.analysis.claim_rows import VALUES, claim_rows
 from cfbench_text.analysis.number_texts import count_text, number_text
 from cfbench_text.analysis.number_verdicts import STAND_IN, interval_of, with_verdicts
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
     GENERATORS,
     UNNAMED,
-    claims,
+    decisive_metrics,
     printed_numbers,
-    statistic,
-    verdict,
 )
 from cfbench_text.analysis.published_measures import stand_in
 from cfbench_text.analysis.shared import (
@@ -39,6 +38,7 @@ from cfbench_text.analysis.shared import (
     repeated,
     repetition_notes,
     tidied,
+    values_by_unit,
     values_of,
     written,
 )
@@ -71,7 +71,7 @@ ITEMS = {
 """The tables and figures by the names that ``cfbench reproduce`` uses."""
 COLUMNS = (
     *("item", "table", "dataset", "metric", "judge", "model", "generator", "printed", "printed_std"),
-    *("printed_low", "printed_high", "ours", "std", "n", "difference", "same_as"),
+    *("printed_low", "printed_high", "ours", "std", "ci_low", "ci_high", "n", "difference", "same_as"),
     *("sentence", "rule", "verdict_printed", "verdict", "reason"),
 )
 _WORDS = (
@@ -140,7 +140,8 @@ class Reproduction:
             lines, columns=["table", "dataset", "metric", "judge", "model", "generator", *_OURS]
         )
         table = _beside(table, printed)
-        decided = pd.DataFrame(list(_claims(table, printed)))
+        of_claims, theirs = (one[~one["table"].isin([STATISTICS, REVIEWS])] for one in (table, printed))
+        decided = pd.DataFrame(list(claim_rows(of_claims, theirs))).assign(table=CLAIMS)
         table = pd.concat([with_verdicts(table, self.config.margin), decided], ignore_index=True)
         table["item"] = table["table"].map(ITEMS)
         return table.reindex(columns=list(COLUMNS))
@@ -209,7 +210,7 @@ class Reproduction:
         return head + "\n".join(found)
 
 
-_OURS = ["ours", "std", "n", "same_as", STAND_IN]
+_OURS = ["ours", "std", "n", "same_as", STAND_IN, VALUES]
 
 
 def generator_of(cell: RunCell) -> str:
@@ -261,6 +262,7 @@ def sizes(data: Any, statements: Any) -> dict[str, float]:
 def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Means over the test rows of each generator of the paper and metric of its tables."""
     same = repeated(runs)
+    decisive = decisive_metrics()
     known = printed[~printed["table"].isin([STATISTICS, REVIEWS])]
     place = dict(zip(known["metric"], known["table"], strict=True))
     studies = ([run for run in runs if of_reviews(run) == reviews] for reviews in (False, True))
@@ -269,6 +271,7 @@ def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, 
         if not generator:
             continue
         scores = values_of(run, cell.id)
+        of_claims = values_by_unit(run, cell.id, [name for name in scores if parts(name)[0] in decisive])
         for column in cell.columns:
             metric, judge = parts(column.name)
             table = FIGURE if metric.startswith(BINARY) else place.get(metric, "")
@@ -289,6 +292,7 @@ def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, 
                 "std": float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
                 "n": len(values),
                 STAND_IN: stand_in(run.config, metric, judge),
+                VALUES: of_claims[column.name].dropna() if column.name in of_claims else None,
                 "same_as": same.get((str(cell.labels["dataset"]), column.name), ""),
             }
 
@@ -311,47 +315,6 @@ def _beside(table: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:
     order = [STATISTICS, "III", "IV", FIGURE, "V", "VI", REVIEWS]
     found["difference"] = found["ours"] - found["printed"]
     return found.sort_values("table", key=lambda one: one.map(order.index), kind="stable")
-
-
-def _claims(table: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """The claims with their statistic as printed and here, once for each judge of the metrics that have one."""
-    chosen = table[~table["table"].isin([STATISTICS, REVIEWS])]
-    chosen = chosen.assign(first=~chosen["model"].astype(str).str.endswith("-paper")).sort_values(
-        "first", kind="stable"
-    )
-    ours = chosen.drop_duplicates(["dataset", "metric", "judge", "generator"])
-    ours = ours.drop(columns="model").rename(columns={"generator": "model", "ours": "mean"})
-    theirs = printed[~printed["table"].isin([STATISTICS, REVIEWS])].rename(columns={"printed": "mean"})
-    judged = dict.fromkeys(ours["metric"][ours["judge"] != ""])
-    for claim in claims().to_dict("records"):
-        needed = {claim["metric"], claim["subject"]} & set(judged)
-        judges = list(dict.fromkeys(ours["judge"][ours["metric"].isin(needed)])) if needed else [""]
-        as_printed = statistic(claim, theirs)
-        for judge in judges:
-            own = ours[ours["judge"].isin(["", judge])]
-            here = statistic(claim, own)
-            of_claim = own[own["metric"].isin([claim["metric"], claim["subject"]])]
-            other = "; ".join(dict.fromkeys(filter(None, of_claim[STAND_IN].fillna(""))))
-            absent = [name for name in GENERATORS if name not in set(of_claim["model"])]
-            decided = verdict(claim, here, other, absent)
-            yield {
-                "table": CLAIMS,
-                "metric": claim["claim"],
-                "judge": judge,
-                "printed": as_printed,
-                "ours": here,
-                "sentence": f"{claim['sentence']} (section {claim['section']})",
-                "rule": rule(claim),
-                "verdict_printed": verdict(claim, as_printed).word,
-                "verdict": decided.word,
-                "reason": decided.reason,
-            }
-
-
-def rule(claim: Any) -> str:
-    """ "share below: St2Exp-R, St2Exp-P > 0.5"."""
-    of = ", ".join(filter(None, (claim["metric"], claim["subject"])))
-    return f"{claim['statistic']}: {of} {claim['relation']} {claim['threshold']:g}"
 
 
 def _blocks(table: pd.DataFrame) -> Iterator[tuple[str, list[str], list[list[str]]]]:
@@ -377,7 +340,7 @@ def _blocks(table: pd.DataFrame) -> Iterator[tuple[str, list[str], list[list[str
                 row["rule"],
                 number_text(row["printed"]),
                 row["verdict_printed"],
-                number_text(row["ours"]),
+                _with_interval(row),
                 row["verdict"],
             ]
             for row in decided.to_dict("records")
@@ -411,6 +374,13 @@ def _cell(row: Any) -> str:
         shown = verdict_cell(ours, np.nan, row["verdict"], number)
         return f"{shown} ({of_domains}) {MARKS.get(row['verdict'], '')}".rstrip()
     return verdict_cell(ours, printed, row["verdict"], number, deviation=row["printed_std"])
+
+
+def _with_interval(row: Any) -> str:
+    """ "0.12 (0.10 to 0.15)" of a claim's statistic."""
+    low, high = row.get("ci_low", np.nan), row.get("ci_high", np.nan)
+    interval = "" if np.isnan(low) or np.isnan(high) else f" ({number_text(low)} to {number_text(high)})"
+    return number_text(row["ours"]) + interval
 
 
 def _tidy(table: pd.DataFrame) -> pd.DataFrame:

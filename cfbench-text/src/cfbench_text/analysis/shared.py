@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +53,18 @@ def values_of(run: Run, cell: str) -> dict[str, FloatArray]:
         for metric, values in rows.groupby("metric", sort=False)["value"]:
             parts.setdefault(str(metric), []).append(values.to_numpy(np.float64))
     return {metric: np.concatenate(of_one) for metric, of_one in parts.items()}
+
+
+def values_by_unit(run: Run, cell: str, metrics: Collection[str]) -> dict[str, pd.Series[float]]:
+    """The values of these metrics of a cell by the unit that they are of; NaN where one is missing."""
+    import pandas as pd
+
+    parts: dict[str, list[pd.Series[float]]] = {metric: [] for metric in metrics}
+    for rows in run.batches("scores.parquet", ["metric", "unit", "value"], [cell]):
+        chosen = rows[rows["metric"].isin(metrics)].set_index("unit")
+        for metric, values in chosen.groupby("metric", sort=False)["value"]:
+            parts[str(metric)].append(values.astype(np.float64))
+    return {metric: pd.concat(of_one) for metric, of_one in parts.items() if of_one}
 
 
 def judge_notes(runs: Sequence[Run]) -> list[str]:

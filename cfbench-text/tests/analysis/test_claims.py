@@ -1,0 +1,216 @@
+"""Claims of Statement factuality: statistics by hand, intervals against single means, verdicts where they are known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cfbench_core.statistics.bootstrap import resampled_means
+from cfbench_core.verdicts import RELATIONS, Interval
+from cfbench_text.analysis.claim_rows import RESAMPLES, claim_rows, verdict
+from cfbench_text.analysis.claim_statistics import GENERATORS, grids, statistic
+from cfbench_text.analysis.published_factuality import claims, printed_numbers
+
+printed = printed_numbers()
+numbers = printed[printed["table"].isin(["III", "IV", "V", "VI"])]
+
+
+def means(metric, **of_models):
+    """Two data sets; a pair of means for each generator."""
+    return pd.DataFrame(
+        [
+            {"dataset": dataset, "model": model, "metric": metric, "mean": value}
+            for model, pair in of_models.items()
+            for dataset, value in zip(("a", "b"), pair, strict=True)
+        ]
+    )
+
+
+def claim(kind, metric="m", subject=""):
+    return {"statistic": kind, "metric": metric, "subject": subject, "relation": ">", "threshold": 0.5}
+
+
+six = means("m", nrt=(1, 6), att2seq=(2, 5), cer=(3, 3), peter=(4, 4), pepler=(5, 2), xrec=(6, 6))
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "expected"),
+    [
+        ("maximum", "", 6),
+        ("minimum", "", 1),
+        ("share first", "xrec", 0.5),  # the second place is shared with nrt
+        ("share last", "nrt", 0.5),
+        ("share last", "pepler", 0.5),
+        ("first on average", "xrec", 1),
+        ("first on average", "peter", 2),
+    ],
+)
+def test_statistics_by_hand(kind, subject, expected):
+    assert statistic(claim(kind, subject=subject), grids(six)) == expected
+
+
+def test_statistics_of_two_metrics_by_hand():
+    both = grids(pd.concat([means("m", nrt=(1, 2), cer=(3, 4)), means("other", nrt=(2, 2), cer=(4, 8))]))
+    assert statistic(claim("share below", subject="other"), both) == 0.75
+    assert statistic(claim("smallest difference", subject="other"), both) == -4
+
+
+@pytest.mark.parametrize("kind", ["share first", "share last", "first on average"])
+def test_an_order_of_fewer_than_six_generators_decides_nothing(kind):
+    value = statistic(claim(kind, subject="nrt"), grids(six[six["model"] != "xrec"]))
+    assert np.isnan(value) and verdict(claim(kind), Interval(value)).word == "not reproducible"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "absent", "word"),
+    [
+        # XRec could have a higher maximum, a lower minimum or difference; it cannot undo what others have reached.
+        ("maximum", 0.4, ["xrec"], "undecided"),
+        ("maximum", 0.6, ["xrec"], "confirmed"),
+        ("minimum", 0.6, ["xrec"], "undecided"),
+        ("minimum", 0.4, ["xrec"], "refuted"),
+        ("smallest difference", 0.6, ["xrec"], "undecided"),
+        ("smallest difference", 0.4, ["xrec"], "refuted"),
+        # 0.8 of five of six generators is between 0.67 and 0.83, 0.8 of three between 0.4 and 0.9.
+        ("share below", 0.8, ["xrec"], "confirmed"),
+        ("share below", 0.8, ["xrec", "pepler", "cer"], "undecided"),
+        ("share below", 0.2, ["xrec"], "refuted"),
+        ("maximum", 0.4, [], "refuted"),
+        ("minimum", 0.6, [], "confirmed"),
+    ],
+)
+def test_a_claim_that_a_missing_generator_could_change_is_undecided(kind, value, absent, word):
+    assert verdict(claim(kind), Interval(value), "", absent).word == word
+
+
+def test_a_missing_metric_decides_nothing():
+    assert np.isnan(statistic(claim("maximum", metric="absent"), grids(six)))
+    assert np.isnan(statistic(claim("share below", subject="absent"), grids(six)))
+
+
+def test_the_claims_can_be_decided_and_the_printed_tables_contradict_one():
+    found = claims().to_dict("records")
+    theirs = grids(numbers.rename(columns={"printed": "mean"}))
+    verdicts = {one["claim"]: verdict(one, Interval(float(statistic(one, theirs)))).word for one in found}
+    assert len(verdicts) == len(found) >= 6 and {one["relation"] for one in found} <= set(RELATIONS)
+    assert [name for name, one in verdicts.items() if one == "refuted"] == ["pepler-bleurt"]
+    assert {name for name, one in verdicts.items() if one == "not reproducible"} == {
+        "low-binary-recall",
+        "low-binary-f1",
+    }
+
+
+@given(
+    st.sampled_from(["maximum", "minimum", "share below", "share first", "share last", "first on average"]),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+)
+def test_draws_are_computed_as_single_tables_are(kind, seed, some_missing):
+    """The statistic of an array of draws is that of each draw alone, computed by loops."""
+    random = np.random.default_rng(seed)
+    draws = random.integers(0, 4, (2, 3, 2, 6)).astype(float)  # metrics, draws, data sets, generators
+    if some_missing:
+        draws[:, :, 0, 2] = np.nan
+    of = claim(kind, subject="other" if kind == "share below" else "cer")
+    found = statistic(of, {"m": draws[0], "other": draws[1]})
+    for place, grid in enumerate(draws[0]):
+        np.testing.assert_equal(found[place], by_loops(kind, grid, draws[1, place]))
+
+
+def by_loops(kind, grid, other):
+    known = [value for row in grid for value in row if value == value]
+    if kind in ("maximum", "minimum"):
+        return max(known) if kind == "maximum" else min(known)
+    if kind == "share below":
+        pairs = [
+            (one, two)
+            for one, two in zip(grid.ravel(), other.ravel(), strict=True)
+            if one == one and two == two
+        ]
+        return sum(one < two for one, two in pairs) / len(pairs)
+    complete = [list(row) for row in grid if not np.isnan(row).any()]
+    own = GENERATORS.index("cer")
+    if kind == "first on average":
+        average = [sum(column) / len(complete) for column in zip(*complete, strict=True)]
+        return 1 + sum(one > average[own] + 1e-9 for one in average)
+    firsts = [sorted(row, reverse=kind == "share first") for row in complete]
+    return sum(row[own] == best[0] != best[1] for row, best in zip(complete, firsts, strict=True)) / len(
+        complete
+    )
+
+
+def measured(values, dataset="toys", stand_in="", **columns):
+    """Rows of means of NRT: ``values`` by metric, (units,) each."""
+    return pd.DataFrame(
+        [
+            {
+                "dataset": dataset,
+                "metric": metric,
+                "judge": "",
+                "model": "nrt",
+                "generator": "nrt",
+                "ours": float(np.mean(of_metric)),
+                "values": pd.Series(of_metric, dtype=float),
+                "stand_in": stand_in,
+                **columns,
+            }
+            for metric, of_metric in values.items()
+        ]
+    )
+
+
+def decided(name, rows):
+    return next(one for one in claim_rows(rows, numbers) if one["metric"] == name)
+
+
+def test_the_interval_of_a_statistic_is_that_of_resampled_texts():
+    values = np.random.default_rng(0).random(50)
+    found = decided("low-precision", measured({"St2Exp-P": values}))  # the maximum of one mean is the mean
+    limits = np.percentile(resampled_means(values[:, None], RESAMPLES), [2.5, 97.5])
+    assert found["ours"] == values.mean()
+    assert [found["ci_low"], found["ci_high"]] == pytest.approx(list(limits))
+
+
+def test_all_metrics_are_of_the_same_draw():
+    values = np.random.default_rng(1).random(50)
+    rows = measured({"BERTScore-F": values + 0.45, "St2Exp-P": values[::-1]})
+    rows.at[1, "values"] = rows["values"][1][::-1].reset_index(
+        drop=True
+    )  # now they differ by 0.45 in each unit
+    found = decided("disconnected", rows)
+    assert [found["ci_low"], found["ci_high"]] == pytest.approx([0.45, 0.45])
+
+
+def test_units_are_matched_by_name_not_by_order():
+    values = pd.Series(np.random.default_rng(1).random(50))
+    rows = measured({"BERTScore-F": values + 0.45, "St2Exp-P": values})
+    rows.at[1, "values"] = values.sample(frac=1, random_state=0)
+    found = decided("disconnected", rows)
+    assert [found["ci_low"], found["ci_high"]] == pytest.approx([0.45, 0.45])
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ([0.0, 1.0] * 5, "undecided"),  # around the threshold of 0.5
+        ([0.9, 1.0] * 5, "refuted"),  # no other generator can lower the maximum
+        ([0.0, 0.1] * 5, "undecided"),  # five generators are missing, one of which could be above 0.5
+        ([0.9], "undecided"),  # one text has no interval
+    ],
+)
+def test_a_claim_is_decided_by_the_whole_interval(values, word):
+    assert decided("low-precision", measured({"St2Exp-P": values}))["verdict"] == word
+
+
+def test_a_claim_about_all_six_is_confirmed_only_if_noise_cannot_change_it():
+    near, far = ([0.4, 0.6] * 20, [0.2, 0.3] * 20)
+    for values, word in ((near, "undecided"), (far, "confirmed")):
+        rows = pd.concat(measured({"St2Exp-P": values}, model=name, generator=name) for name in GENERATORS)
+        found = decided("low-precision", rows)
+        assert found["verdict"] == word, found["reason"]
+
+
+def test_without_any_mean_nothing_is_decided():
+    rows = list(claim_rows(measured({"St2Exp-P": [0.5]}).iloc[:0], numbers))
+    assert {row["verdict"] for row in rows} == {"not reproducible"} and len(rows) == len(claims())
