@@ -105,6 +105,18 @@ def test_temporal_says_that_nobody_was_there_before() -> None:
     )
 
 
+@pytest.mark.parametrize(("last", "said"), [(1.0, "1 different time,"), (2.0, "2 different times,")])
+def test_temporal_says_that_times_are_too_few_to_divide_by(last: float, said: str) -> None:
+    users, items = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
+    times = np.where(np.arange(12) < 6, 1.0, last)
+    with pytest.raises(UserError) as caught:
+        split_of(from_pairs("d", users, items, times=times), "temporal", test=0.25, validation=0.25)
+    assert str(caught.value).startswith(
+        "split temporal: nothing is left for training: the 12 interactions of d have "
+    )
+    assert said in str(caught.value)
+
+
 def test_temporal_needs_times() -> None:
     with pytest.raises(UserError, match="split temporal: data has no times"):
         split_of(random_data(times=False), "temporal")

@@ -126,6 +126,13 @@ def make_split(interactions: Interactions, config: SplitConfig, generator: np.ra
                     f"and before it, of {users:,} users with {interactions.matrix.nnz:,} interactions; another kind of "
                     "split needs no common moment"
                 )
+            if config.kind == "temporal" and interactions.times is not None:
+                moments = len(np.unique(interactions.times))
+                found = f"{moments:,} different {'time' if moments == 1 else 'times'}"
+                raise UserError(
+                    f"split temporal: nothing is left for training: the {interactions.matrix.nnz:,} interactions of "
+                    f"{interactions.name} have {found}, too few to divide by; use another kind of split"
+                )
             raise UserError(
                 f"split {config.kind}: nothing is left for {part}: {interactions.name} is too small "
                 f"({users:,} users, {items:,} items, {interactions.matrix.nnz:,} interactions)"
