@@ -153,6 +153,31 @@ def test_a_ranking_that_turns_at_the_first_item_gains_from_the_others(write: Any
     assert claims.loc["neg-more-stable", "verdict"] != "confirmed"
 
 
+@pytest.mark.parametrize(("shift", "word"), [(-1.0, "refuted"), (0.15, "undecided"), (1.0, "confirmed")])
+def test_that_lxr_is_best_is_decided_by_its_interval(
+    write: Any, make_cell: Any, shift: float, word: str
+) -> None:
+    """Values are noise, but for LXR, which is better by ``shift``."""
+    noise, cells = np.random.default_rng(0), []
+    for level in ("50%", "100%"):
+        for place, name in enumerate(RANKED):
+            label = f"{name}-paper" if place < 4 else name
+            values = noise.random(3 * USERS) + (place > 0) * shift
+            scores = {"POS-P curve@5": values.tolist(), "NEG-P curve@5": (-values).tolist()}
+            cells.append(make_cell(label, scores, dataset="ml-1m", model=f"mf@{level}", k=3))
+    run = write(*cells, name="noise")
+    config = {
+        "seed": 0,
+        "recommenders": [{"name": "mf"}],
+        "protocol": {"checkpoints": {"training": [0.5, 1.0]}},
+    }
+    (run.directory / "config.yaml").write_text(yaml.safe_dump(config))
+    claims = Reproduction(Config(paper="beyond-top-1")).table([run]).set_index("claim")
+    found = claims.loc["lxr-best"]
+    assert found["verdict"] == word, found["reason"]
+    assert found["ci_low"] <= found["ours"] <= found["ci_high"]
+
+
 def test_rankings_of_some_of_the_explainers_decide_nothing(write: Any, make_cell: Any) -> None:
     run = ladder(write, make_cell, turns=True, names=RANKED[:4])
     claims = Reproduction(Config(paper="beyond-top-1")).table([run]).query("item == 'claims'")

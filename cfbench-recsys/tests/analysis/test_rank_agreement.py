@@ -21,6 +21,7 @@ from cfbench_recsys.analysis.rank_agreement import (
     partition_draws,
     plain,
     ranks,
+    shares_first,
     size_matched,
 )
 
@@ -190,3 +191,17 @@ def test_an_interval_is_made_of_the_replicates_that_are_there() -> None:
     np.testing.assert_allclose(low[:2], [2.5, 99 * 0.025])
     np.testing.assert_allclose(high[:2], [97.5, 99 * 0.975])
     assert np.isnan([low[2], high[2]]).all()
+
+
+def test_shares_of_levels_at_which_each_is_the_best_alone() -> None:
+    costs = np.array([[1.0, 2.0, 3.0], [1.0, 1.0, 2.0], [3.0, 0.0, 1.0], [np.nan, 0.0, 1.0]])
+    np.testing.assert_allclose(shares_first(costs), [1 / 3, 1 / 3, 0])  # a tie is nobody's, a gap no level
+    assert np.isnan(shares_first(costs[3:])).all()
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_shares_first_count_the_levels(seed: int) -> None:
+    costs = np.random.default_rng(seed).integers(0, 3, (2, 4, 3)).astype(float)
+    for found, levels in zip(shares_first(costs), costs, strict=True):
+        best = [int(np.argmin(level)) for level in levels if sorted(level)[0] < sorted(level)[1]]
+        np.testing.assert_allclose(found, [best.count(which) / 4 for which in range(3)])

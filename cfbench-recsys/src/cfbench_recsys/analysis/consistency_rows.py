@@ -20,13 +20,14 @@ from cfbench_recsys.analysis.rank_agreement import (
     partition_draws,
     plain,
     ranks,
+    shares_first,
     size_matched,
 )
 from cfbench_recsys.edits import FloatArray, IntArray
 
 ALL = "mean of all"
 ALL_USERS, MATCHED, TOP_1 = "all users", "size-matched", "top 1"
-LEVEL_MEAN, QUALITY = "mean", "HR@10"
+LEVEL_MEAN, SHARE_FIRST, QUALITY = "mean", "share first", "HR@10"
 
 Row = dict[str, Any]
 
@@ -57,7 +58,13 @@ class Comparison:
         for which in subsets:
             named = ", ".join(seeds[number] for number in which)
             common = {**self.ladder.labels, "seeds": named, "n_seeds": len(which)}
-            for row in (*self._agreements(which), *self._level_means(which), *self._qualities(which)):
+            means = Estimate.mean([self.estimates[number].means for number in which])
+            for row in (
+                *self._agreements(which),
+                *self._level_means(which, means),
+                *self._shares_first(which, means),
+                *self._qualities(which),
+            ):
                 yield {**common, **row}
 
     def _qualities(self, which: Sequence[int]) -> Iterator[Row]:
@@ -73,8 +80,7 @@ class Comparison:
                     spread=float(_spread(values)),
                 )
 
-    def _level_means(self, which: Sequence[int]) -> Iterator[Row]:
-        estimate = Estimate.mean([self.estimates[number].means for number in which])
+    def _level_means(self, which: Sequence[int], estimate: Estimate) -> Iterator[Row]:
         low, high = estimate.interval()
         spread = _spread(np.stack([self.estimates[number].means.point for number in which]))
         ranked = ranks(self.samples[0].costs(estimate.point))
@@ -93,6 +99,26 @@ class Comparison:
                     rank=ranked[at],
                     n=counts[m],
                     **_numbers(estimate.point[at], low[at], high[at], spread[at]),
+                )
+
+    def _shares_first(self, which: Sequence[int], means: Estimate) -> Iterator[Row]:
+        """At which share of the levels each explainer is the best alone."""
+        costs = self.samples[0].costs
+        estimate = Estimate(*(shares_first(costs(found)) for found in (means.point, means.replicates)))
+        low, high = estimate.interval()
+        for place, top in enumerate(range(1, self.places + 1)):
+            counts = self._explanations(which, top, 1)
+            for m, e in np.ndindex(estimate.point.shape[1:]):
+                at = (place, m, e)
+                yield _row(
+                    **_named(self.columns[m]),
+                    statistic=SHARE_FIRST,
+                    sample=ALL_USERS,
+                    top=top,
+                    explainer=self.ladder.explainers[e],
+                    role=self.ladder.roles[e],
+                    n=counts[m],
+                    **_numbers(estimate.point[at], low[at], high[at], np.nan),
                 )
 
     def _agreements(self, which: Sequence[int]) -> Iterator[Row]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from cfbench_core.verdicts import NOT_COMPARABLE, Interval, claim_verdict
 from cfbench_recsys.analysis.consistency import SPEARMAN, Config, Consistency
-from cfbench_recsys.analysis.consistency_rows import ALL_USERS, LEVEL_MEAN, MATCHED, TOP_1
+from cfbench_recsys.analysis.consistency_rows import ALL_USERS, LEVEL_MEAN, MATCHED, SHARE_FIRST, TOP_1
 from cfbench_recsys.analysis.measured_means import split_label
 from cfbench_recsys.analysis.published_tables import read_published
 from cfbench_recsys.analysis.shared import base
@@ -177,7 +177,8 @@ def _statistic(claim: Mapping[Any, Any], rows: pd.DataFrame) -> Interval:
     """The statistic of a claim on one data set and model; its value is NaN where it is not known."""
     kind, metric = str(claim["statistic"]), str(claim["metric"])
     if kind == "lxr-best":
-        return _share_best(rows[(rows["statistic"] == LEVEL_MEAN) & (rows["top"] == OF_TABLE)])
+        firsts = rows[(rows["statistic"] == SHARE_FIRST) & (rows["top"] == OF_TABLE)]
+        return _mean_over_metrics(firsts[firsts["explainer"] == "lxr"])
     rows = rows[rows["statistic"] == SPEARMAN]
     plain = rows[(rows["against"] == "") & (rows["sample"] == ALL_USERS)]
     if kind.startswith("agreement-"):
@@ -192,11 +193,15 @@ def _statistic(claim: Mapping[Any, Any], rows: pd.DataFrame) -> Interval:
 
 
 def _agreement(rows: pd.DataFrame, metric: str) -> Interval:
-    """The mean over the T of a metric; its interval is the mean of theirs, since they are of the same users."""
-    own = rows[rows["metric"].map(base) == metric]
-    if own.empty:
+    """The mean over the T of a metric."""
+    return _mean_over_metrics(rows[rows["metric"].map(base) == metric])
+
+
+def _mean_over_metrics(rows: pd.DataFrame) -> Interval:
+    """The mean of numbers of the same users: its interval is the mean of theirs."""
+    if rows.empty:
         return Interval(np.nan)
-    return Interval(*(float(own[name].mean()) for name in ("mean", "ci_low", "ci_high")))
+    return Interval(*(float(rows[name].mean()) for name in ("mean", "ci_low", "ci_high")))
 
 
 def _difference(first: Interval, second: Interval) -> Interval:
@@ -219,16 +224,6 @@ def _mean_of(parts: Sequence[Interval]) -> Interval:
     ]
     low, high = (float(np.sqrt(sum(side(part) ** 2 for part in parts))) / len(parts) for side in sides)
     return Interval(mean, mean - low, mean + high)
-
-
-def _share_best(means: pd.DataFrame) -> Interval:
-    """In which share of levels and metrics LXR is first; of those that tie, both are."""
-    groups = [rows for _, rows in means.groupby(["checkpoint", "metric"]) if "lxr" in set(rows["explainer"])]
-    if not groups:
-        return Interval(np.nan)
-    return Interval(
-        float(np.mean([(rows.loc[rows["explainer"] == "lxr", "rank"] <= 1).all() for rows in groups]))
-    )
 
 
 def _printed_statistic(claim: Mapping[Any, Any]) -> float:

@@ -49,6 +49,15 @@ def ranks(costs: FloatArray) -> FloatArray:
     return _ranks_from(_signs(costs))
 
 
+def shares_first(costs: FloatArray) -> FloatArray:
+    """(..., E) at which share of the levels of ``costs`` (..., L, E) each has the lowest alone, of levels with all costs.
+
+    NaN where there is no such level.
+    """
+    ranked = ranks(costs)
+    return mean_of_known(np.where(np.isnan(ranked), np.nan, ranked == 1), axis=-2)
+
+
 def _signs(costs: FloatArray) -> FloatArray:
     """(..., E, E) 1 where the first has the higher cost, -1 where the second, 0 where they tie."""
     rounded = np.round(costs, _SAME)
