@@ -12,6 +12,9 @@ import numpy as np
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.table import FloatArray, IntArray
 
+ROUNDING = 1e-9
+"""By which an encoded value that is a whole multiple of its step may miss it."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -100,9 +103,8 @@ def _satisfied(encoding: Encoding, row: FloatArray, rule: Rule, members: FloatAr
         block, place = encoding.blocks[column], encoding.blocks[column].start
         low, high = rule.low.get(place, -np.inf), rule.high.get(place, np.inf)
         if encoding.columns[column].scalar:
-            step = 1e-6 * max(1.0, abs(low))  # thresholds are compared in single precision
             down = bool(row[place] > high)
-            moved[place] = _rounded(encoding, place, high if down else low + step, down)
+            moved[place] = next_value(encoding, place, high if down else low, down)
         elif block.stop - block.start == 1:
             moved[place] = 1 - row[place]
         else:
@@ -115,12 +117,14 @@ def _satisfied(encoding: Encoding, row: FloatArray, rule: Rule, members: FloatAr
     return moved
 
 
-def _rounded(encoding: Encoding, position: int, value: float, down: bool) -> float:
-    """The next value of the column that still satisfies the condition; the same without a step."""
+def next_value(encoding: Encoding, position: int, threshold: float, down: bool) -> float:
+    """The next value of the column on that side of an encoded threshold: at most it, or greater."""
+    # Trees of scikit-learn compare in single precision.
+    value = threshold if down else threshold + 1e-6 * max(1.0, abs(threshold))
     grid = encoding.grid
     at = np.flatnonzero(grid.positions == position)
     if not len(at):
         return value
     multiples = np.zeros(len(grid))
     multiples[at] = grid.multiples(np.full(len(grid), value))[at]
-    return float(grid.at(np.floor(multiples) if down else np.ceil(multiples))[at[0]])
+    return float(grid.at(np.floor(multiples + ROUNDING) if down else np.ceil(multiples - ROUNDING))[at[0]])

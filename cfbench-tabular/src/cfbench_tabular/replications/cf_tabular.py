@@ -2,8 +2,9 @@
 
 Three of the data sets have no public raw data in the form that the study used (ISOLET, SDD, Internet Advertisements): 19
 remain, with 3,325 of 3,925 factuals. Three studies measure the same tables: with the columns as the paper reads them (its
-splits, scales, factuals and networks), the same with the algorithms as their authors published them, and with the columns as
-cfbench reads them (whole numbers, steps, relations between columns, networks trained here).
+splits, scales, factuals and networks), with the columns as cfbench reads them (whole numbers, steps, relations between
+columns, networks trained here), and, last because SynAS as published takes hours at the scale of the paper, as the paper
+reads them with the algorithms as their authors published them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SPEC = ComponentSpec(
 )
 
 _FEW = ("data=[balance-scale, hayes-roth, ecoli, iris, statlog-german-credit]",)
-_ALL = ("published-reading", "as-published", "own-reading")
+_ALL = ("published-reading", "own-reading", "as-published")
 _FILES = dict.fromkeys(
     ("small", "paper"), "the splits, factuals and networks of the study, as tabular/ in a data directory"
 )
@@ -40,14 +41,7 @@ def cf_tabular(config: None = None) -> Replication:
                 name="published-reading",
                 config="cfbench_tabular:replications/cf_tabular.yaml",
                 changes={"small": _FEW, "paper": ()},
-                minutes={"small": 4, "paper": 153},
-                needs=_FILES,
-            ),
-            ReplicationStudy(
-                name="as-published",
-                config="cfbench_tabular:replications/cf_tabular_as_published.yaml",
-                changes={"small": (*_FEW, "protocol.factuals=10"), "paper": ()},
-                minutes={"small": 15},
+                minutes={"small": 4, "paper": 64},
                 needs=_FILES,
             ),
             ReplicationStudy(
@@ -55,6 +49,13 @@ def cf_tabular(config: None = None) -> Replication:
                 config="cfbench_tabular:replications/cf_tabular_own_reading.yaml",
                 changes={"small": (*_FEW, "protocol.factuals=20"), "paper": ()},
                 minutes={"small": 6},
+            ),
+            ReplicationStudy(
+                name="as-published",
+                config="cfbench_tabular:replications/cf_tabular_as_published.yaml",
+                changes={"small": (*_FEW, "protocol.factuals=10"), "paper": ()},
+                minutes={"small": 15},
+                needs=_FILES,
             ),
         ),
         items=(
