@@ -33,7 +33,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from authors_tabular_rows import SETS, Answers, Case, case, explainer, our_answers, silent, stored, table_rows
+from authors_tabular_rows import (
+    SEARCHES,
+    SETS,
+    Answers,
+    Case,
+    case,
+    explainer,
+    our_answers,
+    silent,
+    stored,
+    table_rows,
+)
 from sklearn.preprocessing import LabelEncoder
 
 from cfbench_core.lifecycle.streams import generator
@@ -43,7 +54,6 @@ from cfbench_tabular.explainers.lore_published import Draws, PublishedSearch
 from cfbench_tabular.table import FloatArray, IntArray
 
 CLASS = "class"
-COMMAND = "python benchmarks/authors_tabular_lore.py CHECKOUT"
 
 
 def main() -> None:
@@ -57,7 +67,7 @@ def main() -> None:
     options = parser.parse_args()
     theirs = Theirs(options.checkout.resolve())
     for name in options.sets:
-        stored(options.keep, compared(case(name, options.factuals), theirs), COMMAND)
+        stored(options.keep, compared(case(name, options.factuals), theirs), SEARCHES)
 
 
 @dataclass(frozen=True)

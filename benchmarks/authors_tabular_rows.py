@@ -56,6 +56,11 @@ SAME_ANSWER = 1e-4
 """The default of ``tolerance``: a single-precision program rounds to about 1e-6 per step."""
 UNCHANGED = 5e-5
 """A column that changes by less counts as unchanged, as in CF-tabular, which rounds to four decimals."""
+SEARCHES = (
+    "python benchmarks/authors_tabular_searches.py METHOD CHECKOUT "
+    "(LORE: python benchmarks/authors_tabular_lore.py CHECKOUT)"
+)
+"""The command of the table that both write."""
 KEY = ["method", "data", "model", "factuals", "row"]
 
 

@@ -43,6 +43,7 @@ from typing import Any
 
 import numpy as np
 from authors_tabular_rows import (
+    SEARCHES,
     SETS,
     Answers,
     Case,
@@ -77,8 +78,7 @@ def main() -> None:
     for name in options.sets:
         given = case(name, options.factuals)
         rows = METHODS[options.method](given, options.checkout.resolve())
-        command = "python benchmarks/authors_tabular_searches.py METHOD CHECKOUT"
-        stored(options.keep, rows, command)
+        stored(options.keep, rows, SEARCHES)
 
 
 def nice(given: Case, adapter: Path) -> list[dict[str, Any]]:

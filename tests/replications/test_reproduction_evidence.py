@@ -94,6 +94,18 @@ def test_tabular_searches_gave_the_counterfactuals_of_their_authors(
         assert f"{count} of {count}" in evidence(f"explainer/{method}")
 
 
+def test_lore_gave_the_counterfactuals_of_its_authors() -> None:
+    stored = pd.read_csv(RESULTS / "authors-tabular-searches.csv").query(
+        "method == 'lore' and row == 'authors'"
+    )
+    stored = stored.set_index("data").loc[SETS]
+    assert stored["factuals"].tolist() == [20, 20, 20]
+    assert (stored["identical"] * 20).round().tolist() == [20, 19, 20]
+    assert (stored["same neighbours"] == 1).all()
+    assert "20, 19 and 20 of 20 rows" in evidence("explainer/lore")
+    assert "all 60 neighbourhoods" in evidence("explainer/lore")
+
+
 @pytest.mark.parametrize(
     ("row", "same"), [("authors, smaller logit 0", [5, 5, 5]), ("authors", [5, 2, 4])], ids=["paper", "code"]
 )
