@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from scipy.stats import beta, binom, norm
+from scipy.stats import binom
 
 from cfbench_tabular.explainers.c45 import DEVIATE, Node, added_errors, fit, leaf_of, predict
 
@@ -30,9 +30,6 @@ def same(one, other):
         and len(one.children) == len(other.children)
         and all(map(same, one.children, other.children))
     )
-
-
-# Trees of YaDT
 
 
 @dataclass(frozen=True)
@@ -136,6 +133,22 @@ z = h: yes (5.0/2.3)
 z = i: no (1.0/0.8)""",
 )
 
+SINGLE_PRECISION = table(
+    "x y z w class",
+    """a;e;2;a;yes d;c;3;a;no b;b;2;b;yes c;a;1;a;no d;b;0;a;yes d;a;1;a;yes e;e;0;b;yes c;d;1;b;no
+    a;b;3;a;yes e;e;0;b;yes a;b;2;a;yes d;a;2;a;no d;e;3;b;no a;d;3;b;yes b;d;0;b;no d;a;3;b;no
+    a;a;2;b;yes b;e;2;a;yes e;b;0;a;yes e;e;1;a;yes d;b;2;a;no a;c;1;b;no e;e;3;b;no e;a;3;a;no""",
+    numbers="z",
+    tree="""
+y = a: no (6.0/3.3)
+y = b: yes (6.0/2.3)
+y = c: no (2.0/1.0)
+y = d: no (3.0/2.1)
+y = e:
+|   z <= 2 : yes (5.0/1.2)
+|   z > 2 : no (2.0/1.0)""",
+)
+
 MIDDLE = table(
     "x y class",
     """-0.04;-0.17;yes 0.06;-0.04;no 0.04;-0.06;no 0.05;-0.08;no 0.05;-0.03;no 0.26;0.18;yes -0.05;-0.1;yes
@@ -194,9 +207,12 @@ def test_golf():
     assert [list(child.counts) for child in sunny.children] == [[0, 2], [3, 0]]
 
 
-@pytest.mark.parametrize("data", [GOLF, EMPTY_BRANCH, MANY_LEVELS, MIDDLE, noisy()])
+@pytest.mark.parametrize("data", [GOLF, EMPTY_BRANCH, MANY_LEVELS, SINGLE_PRECISION, MIDDLE, noisy()])
 def test_the_tree_is_that_of_yadt(data):
-    """Among others: many levels count in the average gain; the middle of a cut (-0.01 to 0.03) is a training value."""
+    """Among others: many levels count in the average gain; the middle of a cut (-0.01 to 0.03) is a training value.
+
+    In SINGLE_PRECISION, x and y gain the same; rounding takes y, where double precision would take the first.
+    """
     assert data.printed() == data.tree.strip()
 
 
@@ -229,9 +245,6 @@ def test_branches_of_numbers_have_at_least_25_of_many_rows(positives, threshold)
     assert tree.threshold == threshold
 
 
-# The same by loops
-
-
 def bits(labels):
     return -sum(count / len(labels) * log2(count / len(labels)) for count in Counter(labels).values())
 
@@ -241,7 +254,7 @@ def most_frequent(labels):
 
 
 class Literal:
-    """C4.5 as the docstring says it, one row and one cut at a time; members are positions of rows."""
+    """C4.5 by loops and in double precision, with a tolerance for ties; members are positions of rows."""
 
     def __init__(self, rows, labels, levels):
         self.rows, self.labels, self.levels = rows.tolist(), labels.tolist(), levels
@@ -353,9 +366,6 @@ def test_trees_agree_with_all_splits_in_loops(classes):
     assert np.mean(np.array(sizes) > 2) > 0.5
 
 
-# Predicted errors
-
-
 @pytest.mark.parametrize("rows", [1, 2, 5, 30, 1000])
 def test_without_errors_the_rate_makes_none_in_a_quarter_of_the_samples(rows):
     rate = added_errors(rows, 0) / rows
@@ -372,16 +382,6 @@ def test_with_errors_the_rate_is_a_deviate_above(rows, errors):
 
     rate = (errors + added_errors(rows, errors)) / rows
     assert rate == pytest.approx(brentq(excess, observed, 1 - 1e-12), rel=1e-9)
-
-
-@pytest.mark.parametrize(("rows", "errors"), [(100, 10), (100, 40), (1000, 100)])
-def test_it_approximates_the_exact_limit(rows, errors):
-    exact = beta.ppf(0.75, errors + 1, rows - errors)
-    assert (errors + added_errors(rows, errors)) / rows == pytest.approx(exact, abs=2e-3)
-    assert norm.sf(DEVIATE) == pytest.approx(0.25, abs=0.01)
-
-
-# Properties
 
 
 @st.composite

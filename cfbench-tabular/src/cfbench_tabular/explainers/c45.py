@@ -22,19 +22,23 @@ errors more.
 YaDT 2.1.0 with its default options departs from release 8 of C4.5, and we follow YaDT (tests hold trees that it
 printed): a subtree is not replaced by its largest branch, categories with very many levels count in the average gain,
 and a cut may lie between values that differ by less than 1e-5. Ties fall to the smallest cut, the first column and the
-first class. YaDT prints thresholds with six decimals; here they are exact. Values are known: there are no missing ones.
+first class. YaDT computes gains in single precision, so rounding decides what is nearly a tie, or nearly a gain of 0;
+here each logarithm and sum has its precision and order. It prints thresholds with six decimals; here they are exact.
+Values are known: there are no missing ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import ceil, floor, log2, sqrt
+from dataclasses import dataclass, replace
+from math import ceil, floor, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from cfbench_tabular.table import FloatArray, IntArray
+
+SingleArray = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 
 ROWS = 2
 """Minimum number of rows in two branches of a split."""
@@ -47,9 +51,6 @@ DEVIATE = 0.84 - 0.59 * 0.25
 
 AVERAGE_SLACK, PRUNING_SLACK = 1e-3, 0.1
 """How far a gain may be below the average, and the predicted errors of a leaf above those of its subtree."""
-
-TIE = 1e-9
-"""Gains, and gain ratios, this close are equal: they come from the same counts in another order of summation."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def fit(rows: FloatArray, labels: IntArray, levels: Sequence[int], *, classes: i
     """The pruned tree of the training rows.
 
     rows (N, C): the number, or the position of the level of a category; labels (N,): the class of each row;
-    levels: for each column how many levels it has, 0 for a number.
+    levels: for each column how many levels it has, 0 for a number. There is at least one row.
     """
     return _Learner(rows, labels, levels, classes).tree()
 
@@ -119,8 +120,8 @@ class _Split(NamedTuple):
     """A candidate: its gain and split information in bits, and the threshold of a number."""
 
     column: int
-    gain: float
-    information: float
+    gain: np.float32
+    information: np.float32
     threshold: float | None
 
 
@@ -137,18 +138,20 @@ class _Learner:
 
     def __init__(self, rows: FloatArray, labels: IntArray, levels: Sequence[int], classes: int) -> None:
         size = np.asarray(levels, dtype=np.int64)
-        self.rows, self.labels, self.levels, self.classes = rows, labels, size, classes
-        self.present = max(1, len(np.unique(labels)))
-        self.numbers, self.categories = np.flatnonzero(size == 0), np.flatnonzero(size)
+        self.rows, self.levels, self.total_classes = rows, size, classes
+        self.present, self.labels = np.unique(labels, return_inverse=True)
+        self.classes = len(self.present)
+        self.numbers = np.flatnonzero(size == 0)
+        self.known = {
+            int(column): np.unique(rows[:, column]).astype(np.int64) for column in np.flatnonzero(size)
+        }
         self.values = np.ascontiguousarray(rows[:, self.numbers].T)
         self.order = np.argsort(self.values, axis=1, kind="stable")
         self.distinct = [np.unique(values) for values in self.values]
-        ends = np.cumsum(size[self.categories])
-        self.starts = ends - size[self.categories]
-        self.cells = int(ends[-1]) * classes if len(ends) else 0
-        self.codes = (rows[:, self.categories].astype(np.int64) + self.starts) * classes + labels[:, None]
         counts = np.arange(len(rows) + 1)
-        self.logs = counts * np.log2(np.maximum(counts, 1))
+        # YaDT's ln 2 has single precision, the quotient is rounded to it
+        binary = np.log(np.maximum(counts, 1)) / np.float64(np.float32(np.log(2)))
+        self.logs = np.float32(counts) * binary.astype(np.float32)
 
     def tree(self) -> Node:
         return self.subtree(np.arange(len(self.rows)), self.order, 0).node
@@ -158,7 +161,7 @@ class _Learner:
         counts = np.bincount(self.labels[members], minlength=self.classes)
         n = len(members)
         label = int(counts.argmax()) if n else label
-        leaf = Node(counts, label)
+        leaf = self.node(counts, label)
         wrong = n - int(counts[label])
         as_leaf = _Subtree(leaf, wrong, wrong + added_errors(n, wrong))
         split = self.split(members, order, counts) if wrong and n >= 2 * ROWS else None
@@ -172,7 +175,17 @@ class _Learner:
         if as_leaf.predicted <= predicted + PRUNING_SLACK:
             return _Subtree(leaf, errors, as_leaf.predicted)
         children = tuple(child.node for child in below)
-        return _Subtree(Node(counts, label, split.column, split.threshold, children), errors, predicted)
+        return _Subtree(
+            replace(leaf, column=split.column, threshold=split.threshold, children=children),
+            errors,
+            predicted,
+        )
+
+    def node(self, counts: IntArray, label: int) -> Node:
+        """A leaf; counts and label are of the classes that occur."""
+        of_all = np.zeros(self.total_classes, dtype=np.int64)
+        of_all[self.present] = counts
+        return Node(of_all, int(self.present[label]))
 
     def subtrees(self, split: _Split, members: IntArray, order: IntArray, label: int) -> list[_Subtree]:
         """One for each branch of the split."""
@@ -190,53 +203,60 @@ class _Learner:
 
     def split(self, members: IntArray, order: IntArray, counts: IntArray) -> _Split | None:
         """The best ratio of gain and split information among the candidates with at least the average gain."""
-        candidates = [*self.splits_of_categories(members, counts), *self.splits_of_numbers(order, counts)]
-        candidates.sort(key=lambda candidate: candidate.column)
-        best, best_ratio = None, -1.0
-        least = sum(candidate.gain for candidate in candidates) / max(1, len(candidates)) - AVERAGE_SLACK
-        for candidate in candidates:
-            ratio = candidate.gain / candidate.information
-            if candidate.gain >= least and ratio > best_ratio + TIE:
-                best, best_ratio = candidate, ratio
-        return best
-
-    def splits_of_categories(self, members: IntArray, counts: IntArray) -> list[_Split]:
-        if not self.cells:
-            return []
-        n, logs = len(members), self.logs
-        table = np.bincount(self.codes[members].ravel(), minlength=self.cells).reshape(-1, self.classes)
-        sizes = table.sum(axis=1)
-        inside = np.add.reduceat(logs[table].sum(axis=1), self.starts)
-        between = np.add.reduceat(logs[sizes], self.starts)
-        gains = (logs[n] - logs[counts].sum() - between + inside) / n
-        usable = np.add.reduceat((sizes >= ROWS).astype(np.int64), self.starts) >= 2
-        information = (logs[n] - between) / n
-        return [
-            _Split(int(self.categories[i]), float(gains[i]), float(information[i]), None)
-            for i in np.flatnonzero(usable)
+        total = np.asarray(self.bits(counts.sum(), counts) / np.float32(len(members)))
+        candidates = [
+            *self.splits_of_categories(members, total),
+            *self.splits_of_numbers(order, counts, total),
         ]
+        if not candidates:
+            return None
+        candidates.sort(key=lambda candidate: candidate.column)
+        gains = np.array([candidate.gain for candidate in candidates])
+        ratios = gains / np.array([candidate.information for candidate in candidates])
+        average = gains.cumsum()[-1] / np.float32(len(gains))
+        ratios[gains < average - np.float32(AVERAGE_SLACK)] = -1
+        return candidates[int(ratios.argmax())]
 
-    def splits_of_numbers(self, order: IntArray, counts: IntArray) -> list[_Split]:
-        n, logs = order.shape[1], self.logs
-        least = min(max(0.1 * n / self.present, ROWS), 25)
+    def bits(self, sizes: IntArray | np.int64, counts: IntArray) -> SingleArray:
+        """The entropy of groups of these sizes, times the size; counts (K, ...): of each class."""
+        return np.asarray(self.logs[sizes] - _sum_in_pairs(self.logs[counts]))
+
+    def splits_of_categories(self, members: IntArray, total: SingleArray) -> list[_Split]:
+        found = []
+        n, labels = len(members), self.labels[members]
+        for column, known in self.known.items():
+            codes = self.rows[members, column].astype(np.int64) * self.classes + labels
+            cells = int(self.levels[column]) * self.classes
+            table = np.bincount(codes, minlength=cells).reshape(-1, self.classes)[known]
+            sizes = table.sum(axis=1)
+            if (sizes >= ROWS).sum() >= 2:
+                gain = total - self.bits(sizes, table.T).cumsum()[-1] / np.float32(n)
+                found.append(_Split(column, np.float32(gain), np.float32(self.information(sizes)), None))
+        return found
+
+    def information(self, sizes: IntArray) -> SingleArray:
+        """The split information of branches of these sizes (B, ...)."""
+        n = int(sizes.sum(axis=0).flat[0])
+        return np.asarray((self.logs[n] - _sum_in_pairs(self.logs[sizes])) / np.float32(n))
+
+    def splits_of_numbers(self, order: IntArray, counts: IntArray, total: SingleArray) -> list[_Split]:
+        n = order.shape[1]
+        least = min(max(0.1 * n / self.classes, ROWS), 25)
         first, last = ceil(least), floor(n - least)
         values = np.take_along_axis(self.values, order, axis=1)[:, first - 1 : last + 1]
         cuts = values[:, :-1] < values[:, 1:]
-        tries = cuts.sum(axis=1)
         low = self.classes_below(order)[:, :, first - 1 : last]
         sizes = np.arange(first, last + 1)
-        between = logs[sizes] + logs[n - sizes]
-        inside = (logs[low] + logs[counts[:, None, None] - low]).sum(axis=0)
-        gains = np.where(cuts, (logs[n] - logs[counts].sum() - between + inside) / n, -np.inf)
-        best = gains.max(axis=1)
-        at = (gains > best[:, None] - TIE).argmax(axis=1)
+        inside = self.bits(sizes, low) + self.bits(n - sizes, counts[:, None, None] - low)
+        gains = np.where(cuts, total - inside / np.float32(n), np.float32(-np.inf))
+        at = gains.argmax(axis=1)
+        information = self.information(np.stack([sizes, n - sizes]))[at]
         found = []
-        for i in np.flatnonzero(tries):
-            gain = float(best[i]) - log2(tries[i]) / n
-            if gain > TIE:
+        for i in np.flatnonzero(cuts.any(axis=1)):
+            gain = gains[i, at[i]] - np.float32(np.log2(cuts[i].sum())) / np.float32(n)
+            if gain > 0:
                 threshold = self.threshold(int(i), values[i, at[i]], values[i, at[i] + 1])
-                information = float(logs[n] - between[at[i]]) / n
-                found.append(_Split(int(self.numbers[i]), gain, information, threshold))
+                found.append(_Split(int(self.numbers[i]), gain, information[i], threshold))
         return found
 
     def classes_below(self, order: IntArray) -> IntArray:
@@ -253,3 +273,12 @@ class _Learner:
 
 def _branches(values: FloatArray, threshold: float | None) -> IntArray:
     return (values if threshold is None else values > threshold).astype(np.int64)
+
+
+def _sum_in_pairs(terms: SingleArray) -> SingleArray:
+    """The sum over the first axis, rounded as in YaDT: of every other term, then both, then an even last one."""
+    paired = terms[: len(terms) - 1 + len(terms) % 2]
+    total = paired[::2].cumsum(axis=0)[-1]
+    if len(paired) > 1:
+        total = total + paired[1::2].cumsum(axis=0)[-1]
+    return np.asarray(total + terms[-1] if len(terms) % 2 == 0 else total, dtype=np.float32)
