@@ -212,7 +212,8 @@ def test_the_tree_gives_the_other_class_to_every_moved_row(seed):
     label = int(model.predict_proba(background[:1])[0, 1] > 0.5)
     stream = generator("test", str(seed))
     neighbours = found.neighbours(background[0], label, found.values(stream), Draws(stream))
-    tree = found.tree(neighbours, np.diff(model.predict_proba(found.table.encoded(neighbours)))[:, 0] > 0)
+    probabilities = model.predict_proba(found.table.encoded(neighbours))
+    tree = found.tree(neighbours, (probabilities[:, 1] > probabilities[:, 0]).astype(np.int64))
     if tree is None:
         return
     own = found.table.raw(background[:1])[0]
