@@ -41,7 +41,7 @@ def cf_tabular(config: None = None) -> Replication:
                 name="published-reading",
                 config="cfbench_tabular:replications/cf_tabular.yaml",
                 changes={"small": _FEW, "paper": ()},
-                minutes={"small": 4, "paper": 64},
+                minutes={"small": 4, "paper": 153},
                 needs=_FILES,
             ),
             ReplicationStudy(
