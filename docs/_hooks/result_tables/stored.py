@@ -22,6 +22,31 @@ def with_intervals(table: pd.DataFrame) -> pd.Series:
 
 
 def shown(table: pd.DataFrame) -> str:
-    """A table in Markdown, numbers with three decimals; what is missing is left empty."""
-    rows = table.astype(object).where(table.notna(), "")
-    return tabulate(rows.values.tolist(), [*table.columns], tablefmt="github", floatfmt=".3f")
+    """A table in Markdown: numbers with three decimals, or three digits if small; what is missing is left empty."""
+    texts = {name: _texts(column) for name, column in table.items()}
+    rows = list(zip(*texts.values(), strict=True))
+    aligned = ["right" if all(map(_is_number, column)) else "left" for column in texts.values()]
+    return tabulate(
+        rows, [*table.columns], tablefmt="github", disable_numparse=True, colalign=aligned if rows else None
+    )
+
+
+def _texts(column: pd.Series) -> list[str]:
+    """Numbers of a column that are all whole have no decimals."""
+    known = column.dropna()
+    whole = pd.api.types.is_float_dtype(known) and bool((known == known.round()).all())
+    return ["" if pd.isna(value) else f"{value:.0f}" if whole else _text(value) for value in column]
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3g}" if 0 < abs(value) < 0.001 else f"{value:.3f}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text or 0)
+    except ValueError:
+        return False
+    return True
