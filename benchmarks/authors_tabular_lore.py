@@ -226,10 +226,8 @@ class Randomness:
     def numpy(self) -> types.ModuleType:
         """NumPy with these in place of ``numpy.random``."""
         found = types.ModuleType("numpy")
-        found.__dict__.update(np.__dict__)
-        found.random = types.SimpleNamespace(  # type: ignore[attr-defined]
-            random=self.draws.one, choice=lambda values, _: [self.choice(values)]
-        )
+        drawing = types.SimpleNamespace(random=self.draws.one, choice=lambda values, _: [self.choice(values)])
+        found.__dict__.update({**np.__dict__, "random": drawing})
         return found
 
 

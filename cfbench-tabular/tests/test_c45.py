@@ -336,8 +336,8 @@ def pruned(node):
     if not node.children:
         return node
     leaf = Node(node.counts, node.label)
-    kept = Node(node.counts, node.label, node.column, node.threshold, tuple(map(pruned, node.children)))
-    return leaf if expected_errors(leaf) <= expected_errors(kept) + 0.1 else kept
+    subtree = Node(node.counts, node.label, node.column, node.threshold, tuple(map(pruned, node.children)))
+    return leaf if expected_errors(leaf) <= expected_errors(subtree) + 0.1 else subtree
 
 
 def example(seed, classes=2):
