@@ -326,6 +326,41 @@ def test_a_mean_over_explainers_is_bounded_by_what_the_missing_one_could_add(
     assert _verdict(one, decide(one, frame(rows))).word == word
 
 
+OF_TWO = {"dataset": "shop store"}
+HIGHER = {**OF_TWO, "statistic": "largest", "against": "", "contrast": "explainer", "explainer": "a"}
+GAP = {**OF_TWO, "statistic": "mean-difference", "against": "b"}
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        # a is the lowest in both settings of one data set: in half of all settings at least.
+        ({**LOWEST, **OF_TWO, "against": "b", "threshold": 0.4}, "confirmed"),
+        ({**LOWEST, **OF_TWO, "against": "b"}, "undecided"),
+        ({**LOWEST, **OF_TWO, "subject": "b", "against": "a"}, "refuted"),
+        # another data set can only raise the largest mean.
+        ({**HIGHER, "threshold": 0.05}, "confirmed"),
+        ({**HIGHER, "threshold": 0.5}, "undecided"),
+        ({**GAP, "relation": "<", "threshold": 0.0}, "undecided"),
+        ({**LOWEST, "against": "b"}, "confirmed"),  # of whatever data sets
+        # c is missing, too: it could be lower in both settings that were run.
+        ({**LOWEST, **OF_TWO, "threshold": 0.4}, "undecided"),
+    ],
+)
+def test_a_claim_that_a_missing_data_set_could_change_is_undecided(
+    given: dict[str, object], word: str
+) -> None:
+    rows = [
+        {"explainer": name, "level": level, "values": [value]}
+        for name, value in (("a", 0.1), ("b", 0.2))
+        for level in ("item", "list")
+    ]
+    one = claim(**({"metric": "POS-P"} | given))
+    found, reason = _verdict(one, decide(one, frame(rows)))
+    assert found == word, reason
+    assert ("missing" in reason) == (word == "undecided")
+
+
 def test_means_of_one_user_decide_no_claim() -> None:
     """All draws of one user are the same, so their interval has length zero."""
     rows = [

@@ -153,7 +153,7 @@ def with_missing_options(
 def with_missing_settings(low: float, high: float, present: int, absent: int) -> tuple[float, float]:
     """The limits of a mean over settings of values between 0 and 1, if ``absent`` more explainers had settings, too.
 
-    ``present`` explainers have equally many settings each.
+    ``present`` explainers (or data sets) have equally many settings each.
     """
     whole = present + absent
     return low * present / whole, (high * present + absent) / whole

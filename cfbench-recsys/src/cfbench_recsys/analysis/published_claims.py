@@ -5,8 +5,8 @@ label in which its two sides differ, and the values of both sides (``subject``, 
 common is a setting. ``claim_statistics.py`` has the statistics. The interval of a statistic is the middle 95% of its
 values over draws of users; the statistics of printed means have none.
 
-A claim about explainers of which some were not run is decided only if their means could not change it, and one about the
-means of a single user not at all.
+A claim about explainers or data sets of which some were not run is decided only if their means could not change it, and
+one about the means of a single user not at all.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Decided(NamedTuple):
     """The statistic of a claim, in how many settings both sides have means, and the terms without any.
 
     ``readings`` are the statistic with ties counted against and for the subject, ``tied`` says why the means decide
-    nothing. ``bounds`` are what the statistic could be with the explainers that are missing; empty if none is.
+    nothing. ``bounds`` are what the statistic could be with the explainers and data sets that are missing; empty if none is.
     """
 
     statistic: Interval
@@ -137,11 +137,12 @@ def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
     tied = "" if np.isnan(end) else f"tied: all means are {end:g}"
     if "users" in frame and frame["users"].min() < 2:
         tied = ONE_USER
-    bounds = _bounds(claim, name, (subject, against), _interval(found), frame, missing)
+    bounds = _with_missing_explainers(claim, name, (subject, against), _interval(found), frame, missing)
+    bounds = _with_missing_data(claim, name, bounds or (_interval(found),), frame, missing) or bounds
     return Decided(_interval(found), counted, missing, readings, tied, bounds)
 
 
-def _bounds(
+def _with_missing_explainers(
     claim: Mapping[Any, Any],
     name: str,
     sides: tuple[FloatArray, FloatArray],
@@ -166,6 +167,28 @@ def _bounds(
     return Interval(-np.inf), Interval(np.inf)
 
 
+def _with_missing_data(
+    claim: Mapping[Any, Any],
+    name: str,
+    found: tuple[Interval, ...],
+    frame: pd.DataFrame,
+    missing: tuple[str, ...],
+) -> tuple[Interval, ...]:
+    """What a statistic could be with the settings of the missing data sets as well; empty if none is missing."""
+    absent = (
+        [] if claim["contrast"] == "dataset" else sorted(set(_wanted(claim).get("dataset", [])) & {*missing})
+    )
+    if not absent:
+        return ()
+    limits = [limit for one in found for limit in one.limits]
+    if name.startswith("share-"):
+        present = frame["dataset"].nunique()
+        return tuple(
+            Interval(end) for end in with_missing_settings(min(limits), max(limits), present, len(absent))
+        )
+    return Interval(min(limits) if name == "largest" else -np.inf), Interval(np.inf)
+
+
 def _interval(found: FloatArray) -> Interval:
     """The first value, with the middle 95% of the others."""
     drawn = found[1:][~np.isnan(found[1:])]
@@ -180,7 +203,7 @@ def _verdict(claim: Mapping[Any, Any], decided: Decided) -> Verdict:
     )
     others = {claim_verdict(bound, relation, threshold).word for bound in decided.bounds}
     if found.word in (CONFIRMED, REFUTED) and others - {found.word}:
-        return Verdict(UNDECIDED, f"{found.reason}, which explainers that are missing could change")
+        return Verdict(UNDECIDED, f"{found.reason}, which missing explainers or data sets could change")
     return found
 
 
