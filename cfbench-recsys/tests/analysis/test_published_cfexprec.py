@@ -154,7 +154,7 @@ def test_a_statistic_has_the_interval_of_its_resamples() -> None:
     found = decide(claim(statistic="share-lowest", metric="POS-P"), means)
     assert found.statistic.value == 1.0 and found.settings == 2 and found.absent == ("c",)
     low, high = np.percentile([1.0, 0.5, 0.0, 1.0], [2.5, 97.5])
-    assert (found.statistic.low, found.statistic.high) == (low, high)
+    assert (found.statistic.low, found.statistic.high) == pytest.approx((low, high))
 
 
 def test_a_claim_about_levels_compares_each_explainer_with_itself() -> None:

@@ -11,6 +11,7 @@ from cfbench_core.statistics.bootstrap import (
     FloatArray,
     IntArray,
     bootstrap_interval,
+    percentile_interval,
     resampled_means,
 )
 from cfbench_core.statistics.paired import PairedDifference, paired_difference
@@ -41,6 +42,7 @@ __all__ = [
     "nemenyi_critical_difference",
     "nemenyi_p_values",
     "paired_difference",
+    "percentile_interval",
     "rank_agreement",
     "ranks",
     "resampled_means",

@@ -69,6 +69,19 @@ def resampled_means(
     return _resampled(sums, counts, resamples, generator)
 
 
+def percentile_interval(replicates: ArrayLike, level: float = LEVEL) -> tuple[float, float]:
+    """The limits that leave equally many resampled statistics (draws,) below and above; missing ones (NaN) do not count.
+
+    NaN twice where all are missing.
+    """
+    known = np.asarray(replicates, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    if not len(known):
+        return float("nan"), float("nan")
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
 def codes_of(clusters: ArrayLike | None, units: int) -> IntArray:
     """Clusters as 0..n-1, by their sorted names, so that the order of the rows does not matter."""
     if clusters is None:

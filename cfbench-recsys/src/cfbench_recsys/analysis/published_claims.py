@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cfbench_core.plan import TIME
+from cfbench_core.statistics import percentile_interval
 from cfbench_core.verdicts import (
     CONFIRMED,
     NOT_COMPARABLE,
@@ -191,9 +192,7 @@ def _with_missing_data(
 
 def _interval(found: FloatArray) -> Interval:
     """The first value, with the middle 95% of the others."""
-    drawn = found[1:][~np.isnan(found[1:])]
-    limits = np.percentile(drawn, [2.5, 97.5]) if len(drawn) else (np.nan, np.nan)
-    return Interval(float(found[0]), float(limits[0]), float(limits[1]))
+    return Interval(float(found[0]), *percentile_interval(found[1:]))
 
 
 def _verdict(claim: Mapping[Any, Any], decided: Decided) -> Verdict:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfbench_core.statistics.bootstrap import resampled_means
+from cfbench_core.statistics import percentile_interval, resampled_means
 from cfbench_core.verdicts import (
     CONFIRMED,
     NOT_COMPARABLE,
@@ -145,6 +145,4 @@ def _interval(found: FloatArray) -> Interval:
     """The first value, with the middle 95% of the others."""
     if not found.ndim:
         return Interval(float(found))
-    drawn = found[1:][~np.isnan(found[1:])]
-    limits = np.percentile(drawn, [2.5, 97.5]) if len(drawn) else (np.nan, np.nan)
-    return Interval(float(found[0]), float(limits[0]), float(limits[1]))
+    return Interval(float(found[0]), *percentile_interval(found[1:]))

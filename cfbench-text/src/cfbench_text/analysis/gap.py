@@ -23,7 +23,7 @@ import numpy as np
 
 from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
-from cfbench_core.statistics import rank_agreement, resampled_means
+from cfbench_core.statistics import percentile_interval, rank_agreement, resampled_means
 from cfbench_text.analysis.shared import cells_of, groups_of, judge_notes, tidied, written
 
 if TYPE_CHECKING:
@@ -212,5 +212,4 @@ def interval_of_r(x: FloatArray, y: FloatArray, users: Any) -> tuple[float, floa
     known = r[np.isfinite(r)]
     if len(known) < 2 or len(set(users)) < 2:
         return float("nan"), float("nan")
-    low, high = np.quantile(known, [0.025, 0.975])
-    return float(low), float(high)
+    return percentile_interval(known)

@@ -21,7 +21,7 @@ import numpy as np
 
 from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
-from cfbench_core.statistics import resampled_means
+from cfbench_core.statistics import percentile_interval, resampled_means
 from cfbench_text.analysis.shared import cells_of, competing, groups_of, judge_notes, tidied, why_no_verdicts
 
 if TYPE_CHECKING:
@@ -200,5 +200,4 @@ def _interval(rows: pd.DataFrame) -> tuple[float, float]:
         return float("nan"), float("nan")
     every, entailed, _ = of_users.T
     means = resampled_means(np.column_stack([every - entailed, every]))
-    low, high = np.quantile(means[:, 0] / means[:, 1], [0.025, 0.975])
-    return float(low), float(high)
+    return percentile_interval(means[:, 0] / means[:, 1])
