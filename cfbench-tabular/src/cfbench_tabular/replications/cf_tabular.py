@@ -41,14 +41,14 @@ def cf_tabular(config: None = None) -> Replication:
                 name="published-reading",
                 config="cfbench_tabular:replications/cf_tabular.yaml",
                 changes={"small": _FEW, "paper": ()},
-                minutes={"small": 4, "paper": 64},
+                minutes={"small": 4, "paper": 39},
                 needs=_FILES,
             ),
             ReplicationStudy(
                 name="own-reading",
                 config="cfbench_tabular:replications/cf_tabular_own_reading.yaml",
                 changes={"small": (*_FEW, "protocol.factuals=20"), "paper": ()},
-                minutes={"small": 6, "paper": 98},
+                minutes={"small": 6, "paper": 30},
             ),
             ReplicationStudy(
                 name="as-published",
