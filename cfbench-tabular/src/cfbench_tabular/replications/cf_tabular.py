@@ -54,7 +54,7 @@ def cf_tabular(config: None = None) -> Replication:
                 name="as-published",
                 config="cfbench_tabular:replications/cf_tabular_as_published.yaml",
                 changes={"small": (*_FEW, "protocol.factuals=10")},
-                minutes={"small": 5.6},
+                minutes={"small": 7.1},
                 needs=_FILES,
             ),
         ),
