@@ -53,7 +53,7 @@ def of_classes(probabilities: FloatArray, wanted: int, predicted: BoolArray | No
     own = probabilities[:, wanted]
     best = np.delete(probabilities, wanted, axis=1).max(axis=1, initial=0.0)
     total = own + best
-    one = np.where(total > 0, own / np.where(total > 0, total, 1.0), 0.5)
+    one = np.where(total == 0, 0.5, own / np.where(total == 0, 1.0, total))
     if predicted is None:
         predicted = probabilities.argmax(axis=1) == wanted
     return decided(np.stack([1.0 - one, one], axis=1), predicted)
