@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from itertools import product
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
 
 from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.gradient_boosting import Config as BoostingConfig
 from cfbench_tabular.classifiers.gradient_boosting import GradientBoosting
 from cfbench_tabular.classifiers.random_forest import Config as ForestConfig
 from cfbench_tabular.classifiers.random_forest import RandomForest
+from cfbench_tabular.classifiers.tree_ensemble import Config as TreesConfig
+from cfbench_tabular.classifiers.tree_ensemble import TreeEnsemble
 from cfbench_tabular.classifiers.trees import Trees
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
@@ -23,7 +28,8 @@ from cfbench_tabular.explainers.exact import reach_of
 from cfbench_tabular.explainers.optimum import costs_of
 from cfbench_tabular.explainers.tree_boxes import Cells, EnsembleTests, Leaves, interval_of
 from cfbench_tabular.explainers.tree_optimum import Config, TreeOptimum
-from cfbench_tabular.table import Column
+from cfbench_tabular.prepared_dataset import PreparedDataset
+from cfbench_tabular.table import Column, Table
 from cfbench_tabular.testing import context_of, example_data, factuals_of, fitted
 
 pytest.importorskip("ortools", reason="tree-optimum needs cfbench-tabular[trees]")
@@ -189,28 +195,79 @@ def test_immutable_and_one_way_columns_are_respected_and_the_proof_holds_within_
             assert result.details["objective"][place] == pytest.approx(least, rel=1e-4, abs=1e-6)
 
 
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10_000), trees=st.sampled_from([2, 4, 6]), objective=st.sampled_from(OBJECTIVES))
+class Voting(Grown):
+    """Trees whose leaves vote 0 or 1; where half of them votes 1, the class is ``boundary_class``."""
+
+    def __init__(self, encoding: Encoding, seed: int, trees: int, boundary_class: int) -> None:
+        super().__init__(encoding, seed, trees=trees)
+        self.trees = replace(self.trees, value=(self.trees.value > 0).astype(float))
+        self.offset, self.boundary_class = -trees / 2, boundary_class
+
+    def predict_proba(self, vectors: np.ndarray) -> np.ndarray:
+        share = self.trees.total(vectors) / len(self.trees.roots)
+        one = np.where((share == 0.5) & (self.boundary_class == 1), np.nextafter(0.5, 1), share)
+        return np.stack([1 - one, one], axis=1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    trees=st.sampled_from([2, 4, 6]),
+    objective=st.sampled_from(OBJECTIVES),
+    boundary_class=st.sampled_from([0, 1]),
+)
 def test_rows_for_which_half_of_a_forest_votes_count_as_what_the_model_predicts(
-    seed: int, trees: int, objective: str
+    seed: int, trees: int, objective: str, boundary_class: int
 ) -> None:
-    """Leaves that vote 0 or 1 tie in many rows, which are of class 0: the nearest counterfactual is often one of them."""
+    """Leaves that vote 0 or 1 tie in many rows, which are of one class: the nearest counterfactual is often one of them."""
     encoding = small_encoding(step=1.0)
-    model = Grown(encoding, seed, trees=trees)
-    model.trees = replace(model.trees, value=(model.trees.value > 0).astype(float))
-    model.offset = -trees / 2
+    model = Voting(encoding, seed, trees, boundary_class)
     rows = random_rows(encoding, 4, seed)
     result, factuals, context = explained(model, encoding, rows, objective=objective)
     costs = costs_of(objective, context)
     assert result.details["proven"].all()
     for place, row in enumerate(rows):
         cells = all_cells(model, encoding, row)
-        proba = model.predict_proba(cells)
-        other = (proba[:, 1] > proba[:, 0]) != (factuals.classes[place] == 1)
+        votes = model.trees.total(cells)
+        one = votes >= trees / 2 if boundary_class else votes > trees / 2
+        other = one != (factuals.classes[place] == 1)
         if not other.any():
             assert np.isnan(result.counterfactuals[place]).all()
             continue
         least = costs.of(cells[other], row).min()
+        assert result.details["objective"][place] == pytest.approx(least, rel=1e-4, abs=1e-6)
+        assert result.details["bound"][place] <= least * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize("target", ["cheap", "dear"])
+@pytest.mark.parametrize("seed", range(4))
+def test_of_a_forest_with_ties_the_proof_is_about_the_estimators_own_predictions(
+    seed: int, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pretrained forest of two pure trees: the first class of the estimator wins its many ties."""
+    draw = np.random.default_rng(seed)
+    values = draw.integers(-3, 4, size=(120, 3)).astype(float)
+    price = values.sum(axis=1) + draw.normal(scale=2, size=120) > 0
+    names = np.where(price, "dear", "cheap").astype(object)
+    columns = tuple(Column(name, step=1.0) for name in "abc")
+    table = Table("goods", columns, dict(zip("abc", values.T, strict=True)), names, target)
+    data = PreparedDataset.make(table, 0.2, 0.2, generator("tabular", "split"))
+    estimator = RandomForestClassifier(2, random_state=seed).fit(data.vectors, names.astype(str))
+    module: Any = ModuleType("own_forest")
+    module.made = lambda: estimator
+    monkeypatch.setitem(sys.modules, "own_forest", module)
+    model: Any = fitted(TreeEnsemble(TreesConfig(factory="own_forest:made", train=False)), data)
+    factuals, context = factuals_of(model, data, slice(0, 25)), context_of(data)
+    result = TreeOptimum(Config(seconds=60)).counterfactuals(model, factuals, context)
+    grid = np.array(list(product(range(-3, 4), repeat=3)), dtype=float)
+    rows = data.encoding.encode(dict(zip("abc", grid.T, strict=True)))
+    own = estimator.predict(rows) == target
+    assert (estimator.predict_proba(rows)[:, 0] == 0.5).mean() > 0.1
+    costs = costs_of("l1", context)
+    assert result.details["proven"].all()
+    for place, row in enumerate(factuals.vectors):
+        assert factuals.classes[place] == int(estimator.predict(row[None])[0] == target)
+        least = costs.of(rows[own != (factuals.classes[place] == 1)], row).min()
         assert result.details["objective"][place] == pytest.approx(least, rel=1e-4, abs=1e-6)
 
 

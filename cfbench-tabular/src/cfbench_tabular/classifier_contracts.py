@@ -62,7 +62,10 @@ class LayeredClassifier(DifferentiableClassifier, Protocol):
 
 
 class TreeClassifier(Classifier, Protocol):
-    """A sum of decision trees (access ``trees``)."""
+    """A sum of decision trees (access ``trees``).
+
+    It may have an attribute ``boundary_class``: the class where the sum of all trees plus the offset is 0 (else it is 0).
+    """
 
     def ensemble(self) -> tuple[Trees, float]:
         """The trees and an offset: class 1 is predicted if the sum of all trees plus the offset is positive."""

@@ -68,15 +68,15 @@ class TabularViewer:
         """The probabilities before and after the edit, and which rules of the table the edited row breaks."""
         import numpy as np
 
+        from cfbench_tabular.classifiers.base import predicted_classes
         from cfbench_tabular.feature_changes import apply
 
         data: PreparedDataset = live.data
         factual = live.chunk.factuals.vectors[0]
         changed = apply(data.encoding, factual, [(name, None, value) for name, value in edit.items()])
         pair = np.stack([factual, changed])
-        probabilities = live.model.predict_proba(pair)
-        threshold = data.decision_threshold
-        words = [data.predictions[int(p[1] > threshold)] for p in probabilities]
+        probabilities = _probabilities(live.model, pair)
+        words = [data.predictions[label] for label in predicted_classes(live.model, pair).tolist()]
         rows: list[list[Text | str]] = []
         for name, place in ((data.classes[1], 1), (data.classes[0], 0)):
             before, after = (float(p[place]) for p in probabilities)
@@ -138,10 +138,12 @@ class TabularViewer:
         """What each counterfactual (n, d) is worth: its class, and what it breaks."""
         import numpy as np
 
+        from cfbench_tabular.classifiers.base import predicted_classes
+
         factual, data = chunk.factuals.vectors[0], chunk.data
         for vector in answers[~np.isnan(answers).any(axis=1)]:
-            share = float(unit.model.predict_proba(vector[None])[0, 1])
-            label = int(share > data.decision_threshold)
+            share = float(_probabilities(unit.model, vector[None])[0, 1])
+            label = int(predicted_classes(unit.model, vector[None])[0])
             flipped = label != int(chunk.factuals.classes[0])
             says = f"The classifier says {data.predictions[label]} (probability {share if label else 1 - share:.3f})."
             yield Note(says, "good" if flipped else "warn")
@@ -152,6 +154,11 @@ class TabularViewer:
             ]
             if broken:
                 yield Note(f"This explainer does not respect the limits of: {', '.join(broken)}.", "warn")
+
+
+def _probabilities(model: Any, vectors: Any) -> Any:
+    """(n, 2) the model's own probabilities, not those that a decision threshold has shifted."""
+    return getattr(model, "own_probabilities", model.predict_proba)(vectors)
 
 
 @functools.lru_cache(maxsize=4)

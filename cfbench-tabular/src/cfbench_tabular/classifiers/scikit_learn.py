@@ -8,7 +8,11 @@ table (the nearest row for a vector that does not represent one).
 Trained here, it learns the target class against the rest, or with ``classes: all`` every class of the table. A pretrained
 estimator may have other classes, also more than two. P(class 1) is the probability of the target class; with
 ``classes: all`` the target class is predicted where it is the most probable one (``targets.py``), or, with
-``protocol.decision_threshold``, where its probability among all classes is above that.
+``protocol.decision_threshold``, where its probability among all classes is above that. Where several classes are equally
+and most probable, the estimator's own ``predict`` decides, also between the two classes of an estimator with
+``classes: target``; of one that has more, the target class needs more than half.
+
+A regressor predicts the range of ``threshold`` or ``target_range``, limits included.
 
 Nothing is pickled. The state of an estimator that is trained here is its seed: loading the state trains it again.
 Its ``random_state`` is set if it is None, so that the result is the same.
@@ -28,11 +32,11 @@ from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.classifier_contracts import Report
 from cfbench_tabular.classifiers.adapting import raw_columns
-from cfbench_tabular.classifiers.targets import of_classes, of_numbers
+from cfbench_tabular.classifiers.targets import decided, of_classes, of_numbers
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.number_range import NumberRange
 from cfbench_tabular.prepared_dataset import PreparedDataset
-from cfbench_tabular.table import AnyArray, FloatArray
+from cfbench_tabular.table import AnyArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
     id="tabular/classifier/scikit-learn",
@@ -40,7 +44,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:ScikitLearn",
     config=f"{__name__}:Config",
     provides={"access": {"scores"}},
-    version="2",
+    version="3",
 )
 
 
@@ -95,21 +99,37 @@ class ScikitLearn:
             self._load(data)
 
     def predict_proba(self, vectors: FloatArray) -> FloatArray:
+        inputs = self._inputs(vectors)
         if self.range is not None:
-            values = np.asarray(self.estimator.predict(self._inputs(vectors)), dtype=np.float64).reshape(-1)
-            found = of_numbers(values, self.range.low, self.range.high, self.scale)
-            return found if self.target_index else found[:, ::-1]
-        found = np.asarray(self.estimator.predict_proba(self._inputs(vectors)), dtype=np.float64)
-        if self.config.classes == "all" and self.compares:
-            return of_classes(found, self.target_index)
+            values = np.asarray(self.estimator.predict(inputs)).reshape(-1)
+            inside = self.target_index == 1
+            return of_numbers(values, self.range.low, self.range.high, self.scale, inside)
+        found = np.asarray(self.estimator.predict_proba(inputs), dtype=np.float64)
+        if self.compares and self.config.classes == "all":
+            return of_classes(found, self.target_index, self._winners(found, vectors) == self.target_index)
         one = found[:, self.target_index]
-        return np.stack([1.0 - one, one], axis=1)
+        pair = np.stack([1.0 - one, one], axis=1)
+        if self.compares and found.shape[1] == 2:
+            return decided(pair, self._winners(found, vectors) == self.target_index)
+        return pair
 
     def predicted_names(self, vectors: FloatArray) -> AnyArray:
-        """(n,) the most probable of all classes, by name."""
+        """(n,) the class, of all, that the estimator predicts, by name."""
         found = np.asarray(self.estimator.predict_proba(self._inputs(vectors)), dtype=np.float64)
-        names: AnyArray = np.array(self.names, dtype=object)[found.argmax(axis=1)]
+        names: AnyArray = np.array(self.names, dtype=object)[self._winners(found, vectors)]
         return names
+
+    def _winners(self, found: FloatArray, vectors: FloatArray) -> IntArray:
+        """(n,) the index of the most probable class; where several are, of the one that the estimator predicts."""
+        winners: IntArray = found.argmax(axis=1)
+        ties = np.flatnonzero((found == found.max(axis=1, keepdims=True)).sum(axis=1) > 1)
+        if len(ties):
+            names = [str(name) for name in getattr(self.estimator, "classes_", range(found.shape[1]))]
+            said = np.asarray(self.estimator.predict(self._inputs(vectors[ties]))).reshape(-1)
+            place = {name: index for index, name in enumerate(names)}
+            for row, name in zip(ties.tolist(), said.tolist(), strict=True):
+                winners[row] = place.get(str(name), winners[row])
+        return winners
 
     def state(self) -> Mapping[str, np.ndarray[Any, Any]]:
         return {"seed": np.array([self.seed])}

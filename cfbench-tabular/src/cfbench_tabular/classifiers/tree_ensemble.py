@@ -5,7 +5,9 @@ from the public attributes of a fitted ``DecisionTreeClassifier``, ``RandomFores
 ``GradientBoostingClassifier`` of two classes, and from the model that an ``XGBClassifier`` of two classes saves as JSON; its
 trees compare with "less than", which is "at most" the next smaller number of 32 bits.
 
-Trees vote with the share of the target class (forests), or add to its log-odds (boosted trees).
+Trees vote with the share of the target class (forests), or add to its log-odds (boosted trees). That a class is the most
+probable of more than two is no such sum: with ``classes: all`` there must be two classes or a
+``protocol.decision_threshold``.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:TreeEnsemble",
     config=f"{__name__}:Config",
     provides={"access": {"scores", "trees"}},
+    version="2",
 )
 
 
@@ -65,7 +68,21 @@ class TreeEnsemble(ScikitLearn):
         """The trees and the offset with which their sum is positive where class 1 is predicted."""
         return self._trees, self._offset
 
+    @property
+    def boundary_class(self) -> int:
+        """The class that is predicted where both are equally probable: the one that the estimator predicts there."""
+        if not self.compares or len(self.estimator.classes_) != 2:
+            return 0
+        predicted = int(type(self.estimator).__name__ == "GradientBoostingClassifier")  # else the first one
+        return int(self.target_index == predicted)
+
     def _read(self, data: PreparedDataset) -> None:
+        count = len(getattr(self.estimator, "classes_", ()))
+        if self.compares and self.config.classes == "all" and count > 2:
+            raise UserError(
+                f"tree-ensemble: the most probable of {count} classes is not a sum of trees; use 'classes: target' for the "
+                "target class or the rest, or scikit-learn instead of tree-ensemble"
+            )
         rows, _ = data.sample("train")
         self._trees, self._offset = read_trees(self.estimator, self.target_index, rows[:1])
 

@@ -9,18 +9,20 @@ Booleans (CP-SAT of OR-Tools) as the package OCEAN does:
   is a sum over the m_j. A category has one Boolean for each level, of which exactly one is true.
 - of each tree exactly one leaf is reached; a leaf implies the Booleans on its path.
 - the values of the reached leaves sum up to the other class, with at least ``margin`` beyond the boundary (votes of a
-  forest, log-odds of boosted trees). Rows on the boundary are in class 0, also those for which half of a forest votes:
-  where class 0 is wanted, they count. If rounding puts the nearest of them into class 1, the search continues beyond the
-  margin, and what it finds is only proven where it costs no more.
+  forest, log-odds of boosted trees). Rows on the boundary, for example those for which half of a forest votes, are in
+  class 0, or in the class that the classifier names (``boundary_class``): where that class is wanted, they count. If
+  rounding puts the nearest of them into the other class, the search continues beyond the margin, and what it finds is
+  only proven where it costs no more.
 
 Reduced without loss: the nearest training row of the other class, with its changes undone as far as the class allows,
 costs R. The search is for rows that cost at most R/8, then R/4, R/2 and R, until there is one: values and leaves that
 cost more are left out, which makes the first programmes small, and each refuted budget is a lower bound.
 
 Values of leaves and costs become whole numbers (values are rounded to a part of ``margin``, costs downwards to one part in
-ten million of R), so that the solver is exact; ``bound`` is a lower bound of the objective of every row of class 0, or of
-every row that is ``margin`` beyond the boundary in class 1. Trees compare 32-bit numbers; the value above a threshold is the
-next such number, where a 64-bit number half a unit of rounding below it would do.
+ten million of R), so that the solver is exact; ``bound`` is a lower bound of the objective of every row of the class that
+rows on the boundary have, or of every row that is ``margin`` beyond the boundary in the other class. Trees compare 32-bit
+numbers; the value above a threshold is the next such number, where a 64-bit number half a unit of rounding below it would
+do.
 
 Details: ``objective`` of the row that is returned; ``bound``, below which there is none; ``proven``, 1 where both agree to
 one part in 10,000 (also if it is proven that no counterfactual exists), else 0. ``seconds`` limits the search for one
@@ -139,7 +141,8 @@ class TreeOptimum:
     ) -> tuple[FloatArray | None, float]:
         """The nearest row (d,) of the other class than ``label`` or None, and a lower bound of the objective."""
         end = time.perf_counter() + seconds
-        needed = _Needed(offset, self.config.margin, -1.0 if label else 1.0, ties=label == 1)
+        ties = label != getattr(model, "boundary_class", 0)
+        needed = _Needed(offset, self.config.margin, -1.0 if label else 1.0, ties)
         found, bound = search(needed, seconds)
         if found is None or not needed.ties or predicted_classes(model, found[None])[0] != label:
             return found, bound
