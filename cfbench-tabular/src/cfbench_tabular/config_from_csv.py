@@ -198,7 +198,8 @@ class _Draft:
     def remark(self, name: str) -> str:
         """What is not read as it looks in a column of numbers."""
         written, plain = self.written.columns[name], self.sheet.columns[name]
-        return remark_on(written, self.marks[name], plain, self.schema.thousands)
+        bare = self.detected.sheet.columns[name]
+        return remark_on(written, bare, self.marks[name], plain, self.schema.thousands)
 
     @functools.cached_property
     def lacking(self) -> dict[str, list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from cfbench_tabular.file_format import (
     decimal_marks_of,
     decoded,
     encoding_of,
+    has_points_between_thousands,
     marks_of,
     separator_of,
     title_lines,
@@ -24,6 +25,8 @@ from cfbench_tabular.number_forms import negatives_of, with_signs, without_limit
 from cfbench_tabular.reading import read_bytes, replaced, sheet_as_written, without_units
 from cfbench_tabular.schema import Schema
 from cfbench_tabular.sheet import Sheet
+
+MORE = "inferred: more columns are numbers with it"
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,16 @@ def detect(path: Path, encoding: str | None) -> Detected:
         date_format=date_format_of(sheet.columns, marks),
         time_format=date_format_of(sheet.columns, marks, TIME_FORMATS),
     )
+    grouped = _grouped(bare, marks) if thousands == "." else ""
     reasons = {
         "encoding": "given" if encoding else "inferred from the bytes: not UTF-8",
         "skip_lines": "inferred: a title stands before the names of the columns",
         "header": "inferred: the first line looks like all others; name the columns as you like",
         "missing_marks": "the usual ones, and text that stands between numbers or dates",
-        "decimal": "inferred: more columns are numbers with it",
-        "thousands": "inferred: more columns are numbers with it",
+        "decimal": f"inferred: '.' is no decimal mark in {grouped}" if grouped else MORE,
+        "thousands": f"inferred: the numbers of {grouped} have it from 1.000 on, smaller ones have no mark"
+        if grouped
+        else MORE,
         "negatives": "inferred: a column is numbers only if these are negative ones",
         "censored": f"inferred for {', '.join(limits)}: limits among numbers; 'missing': as missing values",
         "date_format": "inferred: the only format that fits all dates of a column",
@@ -100,3 +106,11 @@ def detect(path: Path, encoding: str | None) -> Detected:
     }
     own = {key: why for key, why in reasons.items() if getattr(schema, key) != getattr(default, key)}
     return Detected(sheet, written, schema, own, units, zeros)
+
+
+def _grouped(sheet: Sheet, marks: Iterable[str]) -> str:
+    """The columns whose numbers have points between thousands."""
+    missing = set(marks)
+    return ", ".join(
+        name for name, cells in sheet.columns.items() if has_points_between_thousands(set(cells) - missing)
+    )

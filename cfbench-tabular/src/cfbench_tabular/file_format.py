@@ -197,6 +197,11 @@ NUMBER_AND_TEXT = re.compile(
     r"[.,]?\d(?:[\d., ']*\d)?[.,]?\s*(\D*?(?:(?<=[a-z])[23])?)"
 )
 
+POINTS_BETWEEN_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
+BELOW_THOUSAND = re.compile(r"[+-]?(?:0|[1-9]\d{0,2})")
+LEAST_GROUPED = 5
+"""Distinct numbers such as 1.234 that say, next to smaller ones, that the point stands between thousands."""
+
 
 def number_pattern(decimal: str, thousands: str | None) -> re.Pattern[str]:
     """Numbers with these marks: 1.234,50 and 1234,5 with ',' and '.', but not 0.899, which has no thousands.
@@ -303,27 +308,47 @@ def marks_within(cells: Iterable[str], marks: Iterable[str], usual: Iterable[str
     return found - others if is_level else found
 
 
+def has_points_between_thousands(cells: Iterable[str]) -> bool:
+    """Whether the numbers of a column have a point between thousands from 1.000 on, and the smaller ones have none.
+
+    Fractions with three decimals are written otherwise: with all of them no number is without a point, and without
+    trailing zeros no number is 1.500.
+    """
+    distinct = set(cells)
+    grouped = {cell for cell in distinct if POINTS_BETWEEN_THOUSANDS.fullmatch(cell)}
+    small = {cell for cell in distinct - grouped if BELOW_THOUSAND.fullmatch(cell)}
+    return (
+        len(grouped) >= LEAST_GROUPED
+        and grouped | small == distinct
+        and any(cell.endswith("0") for cell in grouped)
+        and any(len(cell.lstrip("+-")) == 3 for cell in small)
+    )
+
+
 def decimal_marks_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str]) -> tuple[str, str | None]:
     """The decimal and thousands marks of the columns of numbers: ('.', None) unless others make more of them readable.
 
-    A comma is a decimal mark only if a number such as 1,5, 0,899, 1.234,5 or 1.234.567 says so: 1,234 alone has a
-    thousands mark.
+    A comma is a decimal mark only if a number such as 1,5, 0,899, 1.234,5 or 1.234.567 says so, or a column that
+    :func:`has_points_between_thousands` and no other has a decimal point: 1,234 alone has a thousands mark.
     """
     missing, votes = set(marks), Counter[tuple[str, str | None]]()
     options = ((".", None), (",", None), (",", "."), (".", ","), (",", " "), (".", " "), (".", "'"))
-    says_so = False
+    says_so = points = False
     for cells in columns.values():
         distinct = set(cells) - missing
         if not distinct:
             continue
         fits = [pair for pair in options if all(number_pattern(*pair).fullmatch(cell) for cell in distinct)]
         votes.update(fits)
+        points |= has_points_between_thousands(distinct)
         commas = any(decimal == "," for decimal, _ in fits)
         says_so |= commas and any(
             re.search(r",(?!\d{3}$)|[. ]\d{3},|^[+-]?0?,|\.\d{3}\.", cell) for cell in distinct
         )
-    possible = [pair for pair in options if says_so or pair[0] != ","]
+    possible = [pair for pair in options if says_so or points or pair[0] != ","]
     best = max(possible, key=lambda pair: (votes[pair], -options.index(pair)))
+    if points and votes[",", "."] == votes[best]:
+        return ",", "."
     return best if votes[best] > votes[".", None] else (".", None)
 
 
