@@ -75,7 +75,7 @@ def test_numbers_of_more_digits_than_are_exact_are_left_out(tmp_path):
     assert "not exact, such as 9007199254740993" in line_of(document, "account")
 
 
-@pytest.mark.parametrize("mark", ["-", "n/a"])
+@pytest.mark.parametrize("mark", ["-", "missing"])
 @pytest.mark.parametrize("levels", [("+", "{}"), ("+", "{}", "++"), ("x", "{}")])
 def test_a_sign_of_missing_numbers_may_be_a_level_of_another_column(tmp_path, mark, levels):
     lab = [mark if row % 7 == 0 else f"{row / 4:.1f}" for row in range(ROWS)]
@@ -97,6 +97,58 @@ def test_a_sign_of_missing_numbers_may_be_a_class(tmp_path):
     schema = Schema(**{key: value for key, value in data.items() if key in KNOWN})
     table = table_of(read_sheet(path, schema), schema, "mine")
     assert table.target.tolist() == [one for row, one in enumerate(signs) if row % 7]
+
+
+MARKS = ["NULL", "null", "#N/A", "#NA", "n/a", "N/A", "NA", "<NA>", "NaN", "nan", "N.A.", "n.a.", "NaT"]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_signs_of_missing_values_are_no_levels_and_no_classes(tmp_path, mark):
+    towns = [mark if row % 7 == 0 else ("Ulm", "Bonn", "Kiel")[row % 3] for row in range(ROWS)]
+    answers = [mark if row % 11 == 5 else "yn"[row % 2] for row in range(ROWS)]
+    path = tmp_path / "mine.csv"
+    cells = zip(AGES, towns, answers, strict=True)
+    path.write_text("age;town;paid\n" + "".join(f"{';'.join(row)}\n" for row in cells))
+    document = csv_document(path, None, [])
+    data = yaml.safe_load(document)["data"][0]
+    assert data["columns"]["town"] == ["Bonn", "Kiel", "Ulm"]
+    assert f"'{mark}' in 9 rows counts as missing" in line_of(document, "town")
+    assert f"'{mark}' in 5 rows counts as missing" in line_of(document, "class_column")
+    assert f"(town, paid: '{mark}')" in line_of(document, "missing")
+    schema = Schema(**{key: value for key, value in data.items() if key in KNOWN})
+    table = table_of(read_sheet(path, schema), schema, "mine")
+    kept = [row for row in range(ROWS) if mark not in (towns[row], answers[row])]
+    assert table.values["town"].tolist() == [towns[row] for row in kept]
+    assert table.target.tolist() == [answers[row] for row in kept]
+
+
+def test_several_signs_of_missing_values_are_all_listed(tmp_path):
+    answers = [("yes", "no", "NULL", "yes", "no", "n/a")[row % 6] for row in range(ROWS - 1)] + ["#N/A"]
+    lab = [("#DIV/0!", "-", "\u2013", ".")[row % 4] if row % 5 == 0 else f"{row}.5" for row in range(ROWS)]
+    document, data, table = drafted(tmp_path / "mine.csv", {"answer": answers, "lab": lab})
+    assert data["columns"]["answer"] == ["no", "yes"]
+    assert "'NULL' in 10 rows, 'n/a' in 9 and '#N/A' in 1 count as missing" in line_of(document, "answer")
+    kept = [row for row in range(ROWS) if row % 5 and answers[row] in ("yes", "no")]
+    assert table.values["lab"].tolist() == [row + 0.5 for row in kept]
+
+
+@pytest.mark.parametrize("mark", ["-", "missing", "Unknown", "--", "not available"])
+def test_levels_and_classes_that_may_mean_a_missing_value_are_remarked(tmp_path, mark):
+    towns = [mark if row % 7 == 0 else ("Ulm", "Bonn")[row % 2] for row in range(ROWS)]
+    document, data, _ = drafted(tmp_path / "mine.csv", {"town": towns, "age": AGES})
+    assert mark in data["columns"]["town"]
+    remark = f"if '{mark}' in 9 rows means a missing value, add it to missing_marks"
+    assert remark in line_of(document, "town")
+    path = tmp_path / "other.csv"
+    path.write_text("age;town\n" + "".join(f"{age};{town}\n" for age, town in zip(AGES, towns, strict=True)))
+    assert remark in line_of(csv_document(path, None, []), "class_column")
+
+
+def test_a_class_next_to_missing_ones_alone_is_no_class(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("age;paid\n" + "".join(f"{row};{('yes', 'n/a')[row % 2]}\n" for row in range(ROWS)))
+    with pytest.raises(UserError, match=r"every row has 'yes', or a sign of a missing value: 'n/a'"):
+        csv_document(path, None, [])
 
 
 def test_classes_that_differ_in_case_or_count_as_missing_are_remarked(tmp_path):

@@ -218,7 +218,9 @@ def _class_lines(path: Path, draft: _Draft, named: bool) -> Iterator[str]:
     label, cells = draft.label, draft.present[draft.label]
     counts = Counter(cells)
     if len(counts) < 2:
-        only = f"every row has {cells[0]!r}" if cells else "it is empty"
+        marks = draft.marks[label].intersection(draft.sheet.columns[label]) - {""}
+        lacks = f", or a sign of a missing value: {', '.join(map(repr, sorted(marks)))}" if marks else ""
+        only = f"every row has {cells[0]!r}{lacks}" if cells else "it is empty"
         raise UserError(
             f"{path}: column {label!r} has only one class ({only}); name another one with --target COLUMN"
         )
@@ -261,10 +263,18 @@ def _missing_line(draft: _Draft) -> str:
     rows = {row for places in draft.lacking.values() for row in places}
     names = list(draft.lacking)
     shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    text = f"{len(rows):,} of {len(draft.sheet.rows):,} rows have a missing value ({shown}); "
+    text = f"{len(rows):,} of {len(draft.sheet.rows):,} rows have a missing value ({shown}{_marks_shown(draft)}); "
     if len(rows) <= MOST_MISSING * len(draft.sheet.rows):
         return f"    {_line('missing', 'drop', text + 'drop removes them; median, mode or model fills the gaps in')}\n"
     return f"    {_line('missing', 'median', text + 'median fills them in, drop would remove most rows')}\n"
+
+
+def _marks_shown(draft: _Draft) -> str:
+    """The signs of missing values that stand in the columns that are used, but for empty cells alone."""
+    found = {draft.sheet.columns[name][row] for name, rows in draft.lacking.items() for row in rows}
+    if found == {""}:
+        return ""
+    return ": " + ", ".join(repr(mark) if mark else "empty" for mark in sorted(found))
 
 
 @dataclass(frozen=True)

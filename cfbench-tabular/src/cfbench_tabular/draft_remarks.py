@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from cfbench_tabular.column_types import nearest_multiple
-from cfbench_tabular.file_format import ZERO, digits_apart
+from cfbench_tabular.file_format import ZERO, digits_apart, may_be_missing
 from cfbench_tabular.number_forms import LEAST_NUMBERS, NUMBER
 from cfbench_tabular.schema_inference import MOST_EXACT, is_number
 from cfbench_tabular.sheet import Sheet, in_order
@@ -34,10 +34,34 @@ def on_levels(levels: Sequence[str], cells: Sequence[str], marks: Iterable[str],
             )
             break
     words = Counter(cell for cell in cells if cell in set(marks) and any(map(str.isalpha, cell)))
-    if words:
+    if len(words) == 1:
         word, count = words.most_common(1)[0]
         remarks.append(f"{word!r} in {count:,} rows counts as missing; list it if it is {are}")
-    return "; ".join(remarks)
+    elif words:
+        remarks.append(f"{_in_rows(words)} count as missing; list one if it is {are}")
+    remarks.append(_on_possible_marks(levels, cells))
+    return "; ".join(filter(None, remarks))
+
+
+def _on_possible_marks(levels: Sequence[str], cells: Sequence[str]) -> str:
+    """Of a category: levels that may mean a missing value, such as unknown; - is a level next to + or one other."""
+    found = {level for level in levels if may_be_missing(level)}
+    if "+" in levels or len(levels) == 2:
+        found = {level for level in found if any(map(str.isalpha, level))}
+    if not found:
+        return ""
+    counts = Counter(cell for cell in cells if cell in found)
+    if len(counts) == 1:
+        return f"if {_in_rows(counts)} means a missing value, add it to missing_marks"
+    return f"if {_in_rows(counts)} mean missing values, add them to missing_marks"
+
+
+def _in_rows(counts: Counter[str]) -> str:
+    """'NA' in 3 rows and 'NULL' in 1."""
+    parts = [f"{cell!r} in {count:,}" for cell, count in counts.most_common()]
+    first, *rest = parts
+    first += " rows" if counts.most_common(1)[0][1] > 1 else " row"
+    return " and ".join(filter(None, [", ".join([first, *rest[:-1]]), *rest[-1:]]))
 
 
 def on_numbers(numbers: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:

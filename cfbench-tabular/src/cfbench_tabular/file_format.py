@@ -43,8 +43,9 @@ POSSIBLE_MARKS = (
     "missing",
     "not available",
     "k.a.",
+    *("#div/0!", "#value!", "#ref!", "#num!", "#name?"),
 )
-"""Text that means a missing value where the rest of a column are numbers or dates; in any case."""
+"""Text that means a missing value where the rest of a column are numbers or dates, upper or lower case."""
 UNITS = (
     *("%", "‰", "€", "$", "£", "¥", "₹", "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "PLN", "SEK"),
     *(
@@ -100,7 +101,7 @@ MOST_MARKED = 0.9
 MANY = 20
 """Distinct numbers or dates by which a column is recognised as one, whatever text stands between them."""
 MOST_MARKS = 2
-"""Distinct signs of missing values in one column."""
+"""Distinct signs of missing values in one column that are not usual ones."""
 
 
 def encoding_of(data: bytes) -> str:
@@ -281,20 +282,25 @@ def plain_columns(
 def marks_of(columns: Mapping[str, Sequence[str]], marks: Sequence[str]) -> tuple[str, ...]:
     """``marks`` and the text that stands for missing numbers or dates in these columns, such as ``-`` and ``n.d.``.
 
-    One of ``POSSIBLE_MARKS``, where the rest of a column has digits; any other text without a digit, where the rest has
-    ``MANY`` distinct values and is most of the column.
+    Those of ``POSSIBLE_MARKS``, where the rest of a column has digits; any other text without a digit, up to ``MOST_MARKS``
+    of it, where the rest has ``MANY`` distinct values and is most of the column.
     """
     known, found = set(marks), list(marks)
     for cells in columns.values():
         counts = Counter(cell for cell in cells if cell not in known)
-        strange = {cell for cell in counts if not any(character.isdigit() for character in cell)}
+        strange = {cell for cell in counts if may_be_missing(cell) or not any(map(str.isdigit, cell))}
         rest = len(counts) - len(strange)
         share = sum(counts[cell] for cell in strange) / max(1, sum(counts.values()))
-        usual = {cell for cell in strange if cell.lower() in POSSIBLE_MARKS} == strange
-        limit = (3, MOST_MARKED) if usual else (MANY, 1 - MOST_MARKED)
-        if strange and len(strange) <= MOST_MARKS and rest >= limit[0] and share <= limit[1]:
+        unusual = sum(not may_be_missing(cell) for cell in strange)
+        least, most = (MANY, 1 - MOST_MARKED) if unusual else (3, MOST_MARKED)
+        if strange and unusual <= MOST_MARKS and rest >= least and share <= most:
             found += sorted(strange - set(found))
     return tuple(found)
+
+
+def may_be_missing(cell: str) -> bool:
+    """Whether text may mean a missing value, or may be a level: - and unknown."""
+    return cell.lower() in POSSIBLE_MARKS
 
 
 def marks_within(cells: Iterable[str], marks: Iterable[str], usual: Iterable[str]) -> set[str]:

@@ -43,7 +43,11 @@ KEYS = ("type", "levels", "step", "unit", "range", "zero", "epoch")
 EPOCHS = ("spreadsheet", "unix")
 ANY = "any"
 """As a step: any number."""
-MISSING_MARKS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
+MISSING_MARKS = (
+    *("", "?", "NA", "N/A", "NaN", "nan", "null", "None"),
+    *("NULL", "n/a", "N.A.", "n.a.", "#N/A", "#NA", "<NA>", "NAN", "-NaN", "-nan", "NaT"),
+)
+"""Text that programs write for a missing value, and that is hardly ever anything else."""
 WHITESPACE = "whitespace"
 MOST_COLUMNS = 100_000
 """Of one range of names."""
