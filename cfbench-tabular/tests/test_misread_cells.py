@@ -245,3 +245,35 @@ def test_the_last_day_of_all_is_remarked_and_a_day_that_is_none_is_named(tmp_pat
     ]
     document, _, _ = drafted(tmp_path / "mine.csv", {"born": born, "age": AGES})
     assert "but '0000-00-00' is none: correct it" in line_of(document, "born")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "signs", [("inf",), ("-inf", "inf"), ("Infinity", "-Infinity", "+inf", "INF"), ("∞",)]
+)
+@pytest.mark.parametrize("every", [2, 9])
+def test_infinities_among_numbers_are_missing_values_with_a_remark(tmp_path, signs, every):
+    ratios = [
+        signs[row // every % len(signs)] if row % every == 1 else f"{row}.{row % 10}25" for row in range(ROWS)
+    ]
+    document, data, table = drafted(tmp_path / "mine.csv", {"ratio": ratios, "age": AGES})
+    kept = [row for row in range(ROWS) if row % every != 1]
+    assert table.values["ratio"].tolist() == [float(ratios[row]) for row in kept]
+    line = line_of(document, "ratio")
+    assert data["missing"] == "drop"
+    assert f"infinite, read as missing (first: {tmp_path / 'mine.csv'}:3)" in line
+    assert all(repr(sign) in line for sign in signs)
+    assert f"# {min(float(ratios[row]) for row in kept):g} to" in line
+
+
+def test_an_infinity_among_words_is_a_level(tmp_path):
+    kinds = [("inf", "acc", "dat")[row % 3] for row in range(ROWS)]
+    _, data, _ = drafted(tmp_path / "mine.csv", {"kind": kinds, "age": AGES})
+    assert data["columns"]["kind"] == ["acc", "dat", "inf"]
+
+
+def test_a_column_of_infinities_for_the_most_part_is_left_out_and_says_so(tmp_path):
+    ratios = ["inf" if row % 3 else f"{row}.5" for row in range(ROWS)]
+    document, data, _ = drafted(tmp_path / "mine.csv", {"ratio": ratios, "age": AGES})
+    assert data["columns"]["ratio"] == "drop"
+    assert "missing in 67% of the rows ('inf'); give its type" in line_of(document, "ratio")

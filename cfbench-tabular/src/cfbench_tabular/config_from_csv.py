@@ -22,6 +22,7 @@ from cfbench_tabular.column_types import Format, decimals_of, inferred_step, num
 from cfbench_tabular.constraint_mining import mine_constraints
 from cfbench_tabular.detected_form import Detected, detect
 from cfbench_tabular.draft_remarks import (
+    on_infinite,
     on_levels,
     on_moments,
     on_numbers,
@@ -166,7 +167,9 @@ class _Draft:
         if not cells:
             return "always missing"
         if len(cells) < (1 - MOST_MISSING) * rows:
-            return f"missing in {1 - len(cells) / rows:.0%} of the rows; give its type to use it"
+            signs = sorted(self.marks[name].intersection(self.sheet.columns[name]) - {""})
+            shown = f" ({', '.join(map(repr, signs))})" if signs else ""
+            return f"missing in {1 - len(cells) / rows:.0%} of the rows{shown}; give its type to use it"
         if mixed := self.mixed(name):
             return f"mixes {mixed}: write all numbers in the same way to use it"
         why = reason_to_drop(name, cells)
@@ -348,7 +351,15 @@ def _drafted_number(draft: _Draft, name: str) -> _Entry:
         stated = f"; {own['unit']} next to every number{' but 0' if bare else ''}"
     dash = on_dashes(draft.written.columns[name], draft.marks[name], own.get("zero", ""))
     larger = on_step(numbers, step) if step is not None else ""
-    found = (on_numbers(numbers), draft.remark(name), dash, on_moments_as_numbers(name, cells), larger)
+    infinite = on_infinite(draft.written.columns[name], draft.marks[name], draft.sheet.places)
+    found = (
+        infinite,
+        on_numbers(numbers),
+        draft.remark(name),
+        dash,
+        on_moments_as_numbers(name, cells),
+        larger,
+    )
     remark = "; ".join(filter(None, found))
     if step is None:
         return _Entry(_entry("numeric", own), f"{reach}; any number of decimals{stated}", remark, True)

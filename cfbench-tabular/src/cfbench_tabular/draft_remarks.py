@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from cfbench_tabular.column_types import nearest_multiple
-from cfbench_tabular.file_format import ZERO, digits_apart, may_be_missing
+from cfbench_tabular.file_format import INFINITE, ZERO, digits_apart, may_be_missing
 from cfbench_tabular.number_forms import LEAST_NUMBERS, NUMBER
 from cfbench_tabular.schema_inference import MOST_EXACT, is_number
 from cfbench_tabular.sheet import Sheet, in_order
@@ -75,6 +75,15 @@ def on_numbers(numbers: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
         if own in PLACEHOLDERS and count > 1 and far:
             return f"{own:g} in {count:,} rows: if it means a missing value, add it to missing_marks"
     return ""
+
+
+def on_infinite(cells: Sequence[str], missing: Collection[str], places: Sequence[str]) -> str:
+    """Of a column of numbers: infinities, which count as missing, with the line of the first."""
+    counts = Counter(cell for cell in cells if cell in missing and INFINITE.fullmatch(cell))
+    if not counts:
+        return ""
+    first = next(place for cell, place in zip(cells, places, strict=True) if cell in counts)
+    return f"{_in_rows(counts)}: infinite, read as missing (first: {first})"
 
 
 def on_step(numbers: np.ndarray[tuple[int], np.dtype[np.float64]], step: float) -> str:

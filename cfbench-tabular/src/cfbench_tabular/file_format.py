@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -192,6 +192,7 @@ TIME_FORMATS = tuple(
     for time in TIMES
     if not (day == "%Y-%m-%d" and between != ", " and "%I" not in time)  # these are ISO 8601
 )
+INFINITE = re.compile(r"[+\-\u2212]?(?:inf(?:inity)?|∞)", re.IGNORECASE)
 ZERO = re.compile(r"0(?:[.,]0+)?")
 NUMBER_AND_TEXT = re.compile(
     r"(?:[<>]=?|[≤≥])?\s*([^\d.,+\-\s]{0,4})\s*[+-]?\s*([^\d.,+\-\s]{0,4})\s*"
@@ -283,11 +284,14 @@ def marks_of(columns: Mapping[str, Sequence[str]], marks: Sequence[str]) -> tupl
     """``marks`` and the text that stands for missing numbers or dates in these columns, such as ``-`` and ``n.d.``.
 
     Those of ``POSSIBLE_MARKS``, where the rest of a column has digits; any other text without a digit, up to ``MOST_MARKS``
-    of it, where the rest has ``MANY`` distinct values and is most of the column.
+    of it, where the rest has ``MANY`` distinct values and is most of the column; and infinities among numbers.
     """
     known, found = set(marks), list(marks)
     for cells in columns.values():
         counts = Counter(cell for cell in cells if cell not in known)
+        infinite = _infinite(counts)
+        found += sorted(infinite - set(found))
+        counts = Counter({cell: count for cell, count in counts.items() if cell not in infinite})
         strange = {cell for cell in counts if may_be_missing(cell) or not any(map(str.isdigit, cell))}
         rest = len(counts) - len(strange)
         share = sum(counts[cell] for cell in strange) / max(1, sum(counts.values()))
@@ -296,6 +300,13 @@ def marks_of(columns: Mapping[str, Sequence[str]], marks: Sequence[str]) -> tupl
         if strange and unusual <= MOST_MARKS and rest >= least and share <= most:
             found += sorted(strange - set(found))
     return tuple(found)
+
+
+def _infinite(cells: Collection[str]) -> set[str]:
+    """The infinities of a column that is numbers otherwise."""
+    infinite = {cell for cell in cells if INFINITE.fullmatch(cell)}
+    rest = [cell for cell in cells if cell not in infinite and not may_be_missing(cell)] if infinite else []
+    return infinite if rest and all(NUMBER_AND_TEXT.fullmatch(cell) for cell in rest) else set()
 
 
 def may_be_missing(cell: str) -> bool:
