@@ -50,7 +50,7 @@ RUN = 4
 
 DRAFT = """\
 # Inferred from {file} ({rows:,} rows, {columns} columns). Check every line.
-suite: tabular
+{remark}suite: tabular
 seed: 0
 data:
   - name: csv
@@ -92,6 +92,7 @@ def csv_document(
         file=_yaml(str(path)),
         rows=len(raw.rows),
         columns=len(raw.names),
+        remark=f"# {detected.remark}\n" if detected.remark else "",
         separator=_yaml(schema.separator),
         format="".join(
             f"    {_line(key, getattr(schema, key), why)}\n" for key, why in detected.reasons.items()

@@ -20,11 +20,13 @@ from cfbench_tabular.file_format import (
     separator_of,
     title_lines,
     unit_of,
+    without_lines,
 )
 from cfbench_tabular.number_forms import negatives_of, with_signs, without_limits
 from cfbench_tabular.reading import read_bytes, replaced, sheet_as_written, without_units
 from cfbench_tabular.schema import Schema
 from cfbench_tabular.sheet import Sheet
+from cfbench_tabular.text_rows import on_swallowed_lines
 
 MORE = "inferred: more columns are numbers with it"
 
@@ -39,6 +41,7 @@ class Detected:
         schema: the options with which to read it.
         reasons: why, for the options that are not default.
         units, zeros: what stands next to the numbers and in place of 0, by column.
+        remark: on rows that may be read otherwise than they are meant; "" for none.
     """
 
     sheet: Sheet
@@ -47,6 +50,7 @@ class Detected:
     reasons: Mapping[str, str]
     units: Mapping[str, str]
     zeros: Mapping[str, str]
+    remark: str
 
 
 def detect(path: Path, encoding: str | None) -> Detected:
@@ -105,7 +109,9 @@ def detect(path: Path, encoding: str | None) -> Detected:
         "time_format": "inferred: the only format that fits all times of a column",
     }
     own = {key: why for key, why in reasons.items() if getattr(schema, key) != getattr(default, key)}
-    return Detected(sheet, written, schema, own, units, zeros)
+    rows = without_lines(text, found.skip_lines)
+    remark = on_swallowed_lines(rows, separator, len(sheet.names), str(path), found.skip_lines)
+    return Detected(sheet, written, schema, own, units, zeros, remark)
 
 
 def _grouped(sheet: Sheet, marks: Iterable[str]) -> str:
