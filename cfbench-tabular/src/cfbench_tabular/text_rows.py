@@ -20,7 +20,7 @@ def separated_rows(text: str, separator: str, file: str, skipped: int = 0) -> It
         UserError: if a cell cannot be read, or the quote before a cell of several lines is not closed at its end.
     """
     for row, first, last, lines in _records(text, separator, file, skipped):
-        if len(lines) > 1 and not _is_closed(lines, separator):
+        if lines and not _is_closed(lines, separator):
             cell = next((cell for cell in row if "\n" in cell or "\r" in cell), row[-1])
             raise UserError(
                 f"{file}:{first}: a quoted cell goes on to line {last}, and its quote is not closed in front of a "
@@ -34,7 +34,7 @@ def on_swallowed_lines(text: str, separator: str, columns: int, file: str, skipp
     if '"' not in text or columns < 2:
         return ""
     for row, first, last, lines in _records(text, separator, file, skipped):
-        if len(lines) > 1 and all(line.count(separator) + 1 == columns for line in lines):
+        if lines and all(line.count(separator) + 1 == columns for line in lines):
             cell = next(cell for cell in row if "\n" in cell or "\r" in cell)
             return (
                 f"{file}:{first}: a quoted cell goes on to line {last} ({_shown(cell)}), but each of these lines looks "
@@ -62,7 +62,7 @@ def check_bytes(rows: Sequence[Sequence[str]], lines: Sequence[int], names: Sequ
 def _records(
     text: str, separator: str, file: str, skipped: int
 ) -> Iterator[tuple[list[str], int, int, list[str]]]:
-    """The cells of each row, the first and the last of its lines, and these lines."""
+    """The cells of each row, the first and the last of its lines, and these lines if they are several."""
     read: list[str] = []
 
     def lines() -> Iterator[str]:
@@ -70,13 +70,14 @@ def _records(
             read.append(line)
             yield line
 
-    reader = csv.reader(lines(), delimiter=separator, skipinitialspace=True)
+    source = lines() if '"' in text else io.StringIO(text, newline="")
+    reader = csv.reader(source, delimiter=separator, skipinitialspace=True)
     first = 1 + skipped
     try:
         for row in reader:
             last = reader.line_num + skipped
             if row and any(cell.strip() for cell in row):
-                yield row, first, last, list(read)
+                yield row, first, last, list(read) if last > first else []
             read.clear()
             first = last + 1
     except csv.Error as error:
