@@ -91,3 +91,28 @@ def test_a_nul_byte_is_refused_with_its_line_and_column(tmp_path, monkeypatch, c
     assert f"pipes.csv:22: column '{column}': holds a NUL byte" in capsys.readouterr().err
     with pytest.raises(UserError, match=rf"pipes.csv:22: column '{column}': holds a NUL byte"):
         read_sheet(tmp_path / "pipes.csv", Schema())
+
+
+@settings(max_examples=40, deadline=None)
+@given(utf8=st.sets(st.integers(0, 39)), latin=st.sets(st.integers(0, 39)))
+def test_lines_of_two_encodings_are_remarked(tmp_path_factory, utf8, latin):
+    """As a file to which programs of two encodings have written."""
+    path = tmp_path_factory.mktemp("encodings") / "towns.csv"
+    coded = {**dict.fromkeys(utf8, "utf-8"), **dict.fromkeys(latin, "latin-1")}
+    lines = [
+        f"{row},{'Köln' if row in coded else 'Ulm' if row % 2 else 'Bonn'},{'pq'[row % 2]}"
+        for row in range(40)
+    ]
+    path.write_bytes(
+        b"".join(
+            f"{line}\n".encode(coded.get(row, "ascii")) for row, line in enumerate(["a,b,y", *lines], -1)
+        )
+    )
+    document = csv_document(path, None, [])
+    own = sorted(row for row, encoding in coded.items() if encoding == "utf-8")
+    assert ("line " in document) == bool(own and latin)
+    if own and latin:
+        remark = (
+            f"line {min(latin) + 2} is not UTF-8, but line {own[0] + 2} is ('Köln', read as 'KÃ¶ln'): write"
+        )
+        assert remark in document

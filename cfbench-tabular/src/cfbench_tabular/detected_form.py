@@ -26,7 +26,7 @@ from cfbench_tabular.number_forms import negatives_of, with_signs, without_limit
 from cfbench_tabular.reading import read_bytes, replaced, sheet_as_written, without_units
 from cfbench_tabular.schema import Schema
 from cfbench_tabular.sheet import Sheet
-from cfbench_tabular.text_rows import on_swallowed_lines
+from cfbench_tabular.text_rows import on_mixed_encodings, on_swallowed_lines
 
 MORE = "inferred: more columns are numbers with it"
 
@@ -95,7 +95,12 @@ def detect(path: Path, encoding: str | None) -> Detected:
     )
     grouped = _grouped(bare, marks) if thousands == "." else ""
     reasons = {
-        "encoding": "given" if encoding else "inferred from the bytes: not UTF-8",
+        "encoding": "; ".join(
+            filter(
+                None,
+                ["given" if encoding else "inferred from the bytes: not UTF-8", _mixed(data, found.encoding)],
+            )
+        ),
         "skip_lines": "inferred: a title stands before the names of the columns",
         "header": "inferred: the first line looks like all others; name the columns as you like",
         "missing_marks": "the usual ones, and text that stands between numbers or dates",
@@ -112,6 +117,12 @@ def detect(path: Path, encoding: str | None) -> Detected:
     rows = without_lines(text, found.skip_lines)
     remark = on_swallowed_lines(rows, separator, len(sheet.names), str(path), found.skip_lines)
     return Detected(sheet, written, schema, own, units, zeros, remark)
+
+
+def _mixed(data: bytes, encoding: str) -> str:
+    """What to remark on the lines of text in an encoding of one byte for each letter."""
+    one_byte = not encoding.lower().replace("_", "-").startswith("utf")
+    return on_mixed_encodings(data, encoding) if one_byte else ""
 
 
 def _grouped(sheet: Sheet, marks: Iterable[str]) -> str:

@@ -11,6 +11,8 @@ from cfbench_core.errors import UserError
 
 SHOWN = 40
 """Characters of a cell that a message shows."""
+WORD = re.compile(r"[A-Za-z]*[^\W\x00-\x7f]\w{0,20}|[^\x00-\x7f]")
+"""With a letter, or a sign, beyond ASCII."""
 
 
 def separated_rows(text: str, separator: str, file: str, skipped: int = 0) -> Iterator[tuple[list[str], int]]:
@@ -57,6 +59,24 @@ def check_bytes(rows: Sequence[Sequence[str]], lines: Sequence[int], names: Sequ
                     f"{file}:{line}: {column}: holds a NUL byte ({_shown(cell)}): remove it, or set encoding to utf-16 if "
                     "the file is of that encoding"
                 )
+
+
+def on_mixed_encodings(data: bytes, encoding: str) -> str:
+    """Of bytes that are not UTF-8 as a whole: a line that is, and how it is misread in ``encoding``; "" if none is."""
+    other = ""
+    bad = 0
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.isascii():
+            continue
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError:
+            bad = bad or number
+            continue
+        if not other and (word := WORD.search(text)):
+            wrong = word[0].encode("utf-8").decode(encoding, "replace")
+            other = f"line {number} is ({word[0]!r}, read as {wrong!r}): write all lines in the same encoding"
+    return f"line {bad} is not UTF-8, but {other}" if bad and other else ""
 
 
 def _records(
