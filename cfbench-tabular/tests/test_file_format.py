@@ -100,7 +100,9 @@ def read(path, entry):
 FORMS = st.fixed_dictionaries(
     {
         "separator": st.sampled_from([",", ";", "\t", "|"]),
-        "marks": st.sampled_from([(".", ""), (",", ""), (",", "."), (".", ","), (",", " "), (".", "'")]),
+        "marks": st.sampled_from(
+            [(".", ""), (",", ""), (",", "."), (".", ","), (",", " "), (".", "'"), (",", "'")]
+        ),
         "days": st.sampled_from(["%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"]),
         "encoding": st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "windows-1252"]),
         "mark": st.sampled_from(["", "NA", "-", "n/a", "?", "NULL", "#N/A", "<NA>", "unknown"]),

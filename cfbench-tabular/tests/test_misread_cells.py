@@ -277,3 +277,33 @@ def test_a_column_of_infinities_for_the_most_part_is_left_out_and_says_so(tmp_pa
     document, data, _ = drafted(tmp_path / "mine.csv", {"ratio": ratios, "age": AGES})
     assert data["columns"]["ratio"] == "drop"
     assert "missing in 67% of the rows ('inf'); give its type" in line_of(document, "ratio")
+
+
+@pytest.mark.parametrize(
+    ("write", "reason"),
+    [
+        (lambda row: f"10.0.{row}.{row}", "digits and marks, but '10.0.0.0' is not written as a number"),
+        (
+            lambda row: f"+49 3153577{row:02d}",
+            "digits and marks, but '+49 315357700' is not written as a number",
+        ),
+        (
+            lambda row: f"1'6{row:02d},86",
+            "the decimal mark ',' and \"'\" between thousands, which are not those",
+        ),
+        (
+            lambda row: f"1.6{row:02d},86" if row % 2 else f"1 6{row:02d},86",
+            "different marks: write all in the",
+        ),
+        (lambda row: f"{row}e999", "digits and marks, but '10e999' is too large"),
+    ],
+)
+def test_why_digits_and_marks_are_no_numbers_is_true(tmp_path, write, reason):
+    path = tmp_path / "mine.csv"
+    rates = [[f"{row / 4}", f"{row + 1}.75", f"{row}.5"] for row in range(ROWS)]
+    rows = "".join(f"{write(row)};{';'.join(rates[row])};{'yn'[row % 3 == 0]}\n" for row in range(ROWS))
+    path.write_text("text;rate;share;part;paid\n" + rows)
+    document = csv_document(path, None, [])
+    line = line_of(document, "text")
+    assert line.strip().startswith("text: drop") and reason in line
+    assert "if these are dates" not in line and "thousands:" not in document

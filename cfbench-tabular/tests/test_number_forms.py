@@ -57,7 +57,7 @@ UNITS = ["{}", "{} €", "€{}", "{}%", "CHF {}"]
 @settings(max_examples=60, deadline=None)
 @given(
     sign=st.sampled_from([*NEGATIVE]),
-    marks=st.sampled_from([(".", ","), (",", "."), (",", " "), (".", "'"), (".", ""), (",", "")]),
+    marks=st.sampled_from([(".", ","), (",", "."), (",", " "), (".", "'"), (",", "'"), (".", ""), (",", "")]),
     unit=st.sampled_from(UNITS),
     gaps=st.integers(0, 5),
     seed=st.integers(0, 50),

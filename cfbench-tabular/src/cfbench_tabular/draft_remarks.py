@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from cfbench_tabular.column_types import nearest_multiple
-from cfbench_tabular.file_format import INFINITE, ZERO, digits_apart, may_be_missing
+from cfbench_tabular.file_format import (
+    INFINITE,
+    NUMBER_MARKS,
+    ZERO,
+    digits_apart,
+    may_be_missing,
+    number_marks_of,
+)
 from cfbench_tabular.number_forms import LEAST_NUMBERS, NUMBER
 from cfbench_tabular.schema_inference import MOST_EXACT, is_number
-from cfbench_tabular.sheet import Sheet, in_order
+from cfbench_tabular.sheet import Sheet, in_order, number_or_nan
 
 ZONE = re.compile(r"\d(?:Z|[+-]\d{2}(?::?\d{2})*)$")
 """At the end of a time in ISO 8601."""
@@ -148,7 +155,32 @@ def share_of_numbers(cells: Sequence[str]) -> str:
     strange = [cell for cell in cells if not NUMBER.fullmatch(cell)]
     share = 1 - len(strange) / len(cells)
     if not strange:
-        return "; numbers, but with marks that no column of numbers can have"
+        return _on_number_marks(in_order(set(cells)))
     if share < 0.3:
         return ""
     return f"; {share:.0%} are numbers, {in_order(set(strange))[0]!r} is not: correct it to use the column"
+
+
+def _on_number_marks(cells: Sequence[str]) -> str:
+    """Why text of digits and marks is no column of numbers: the end of a sentence."""
+    fits = {cell: set(number_marks_of([cell])) for cell in cells}
+    odd = next((cell for cell in cells if not fits[cell] or np.isinf(number_or_nan(cell))), None)
+    if odd is not None:
+        return f"; digits and marks, but {odd!r} is {'too large' if fits[odd] else 'not written as a number'}"
+    common = set.intersection(*fits.values())
+    if common:
+        decimal, thousands = min(common, key=NUMBER_MARKS.index)
+        between = f" and {thousands!r} between thousands" if thousands else ""
+        return f"; numbers with the decimal mark {decimal!r}{between}, which are not those of the file"
+    return f"; numbers, but {_in_two_ways(fits)} have different marks: write all in the same way to use it"
+
+
+def _in_two_ways(fits: Mapping[str, set[tuple[str, str | None]]]) -> str:
+    """Two numbers whose marks exclude each other, or the first and one that do so together with those between them."""
+    common = set(NUMBER_MARKS)
+    for cell, own in fits.items():
+        common &= own
+        if not common:
+            other = next((one for one, marks in fits.items() if not marks & own), next(iter(fits)))
+            return f"{other!r} and {cell!r}"
+    return ""

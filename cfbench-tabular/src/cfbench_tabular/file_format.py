@@ -325,6 +325,18 @@ def marks_within(cells: Iterable[str], marks: Iterable[str], usual: Iterable[str
     return found - others if is_level else found
 
 
+NUMBER_MARKS = (
+    *((".", None), (",", None), (",", "."), (".", ",")),
+    *((",", " "), (".", " "), (".", "'"), (",", "'")),
+)
+"""Decimal and thousands marks that are detected."""
+
+
+def number_marks_of(cells: Collection[str]) -> list[tuple[str, str | None]]:
+    """The decimal and thousands marks with which all of the cells are numbers."""
+    return [pair for pair in NUMBER_MARKS if all(number_pattern(*pair).fullmatch(cell) for cell in cells)]
+
+
 def has_points_between_thousands(cells: Iterable[str]) -> bool:
     """Whether the numbers of a column have a point between thousands from 1.000 on, and the smaller ones have none.
 
@@ -349,21 +361,20 @@ def decimal_marks_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str])
     :func:`has_points_between_thousands` and no other has a decimal point: 1,234 alone has a thousands mark.
     """
     missing, votes = set(marks), Counter[tuple[str, str | None]]()
-    options = ((".", None), (",", None), (",", "."), (".", ","), (",", " "), (".", " "), (".", "'"))
     says_so = points = False
     for cells in columns.values():
         distinct = set(cells) - missing
         if not distinct:
             continue
-        fits = [pair for pair in options if all(number_pattern(*pair).fullmatch(cell) for cell in distinct)]
+        fits = number_marks_of(distinct)
         votes.update(fits)
         points |= has_points_between_thousands(distinct)
         commas = any(decimal == "," for decimal, _ in fits)
         says_so |= commas and any(
-            re.search(r",(?!\d{3}$)|[. ]\d{3},|^[+-]?0?,|\.\d{3}\.", cell) for cell in distinct
+            re.search(r",(?!\d{3}$)|[. ']\d{3},|^[+-]?0?,|\.\d{3}\.", cell) for cell in distinct
         )
-    possible = [pair for pair in options if says_so or points or pair[0] != ","]
-    best = max(possible, key=lambda pair: (votes[pair], -options.index(pair)))
+    possible = [pair for pair in NUMBER_MARKS if says_so or points or pair[0] != ","]
+    best = max(possible, key=lambda pair: (votes[pair], -NUMBER_MARKS.index(pair)))
     if points and votes[",", "."] == votes[best]:
         return ",", "."
     return best if votes[best] > votes[".", None] else (".", None)

@@ -32,7 +32,7 @@ SCALES = (
     ("none", "mild", "moderate", "severe"),
 )
 """Common scales, ascending."""
-DAY = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}")
+DAY = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}(?!\d|[/.-]\d)")
 TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2})?( ?[ap]m)?", re.IGNORECASE)
 MOST_EXACT = 2**53
 """Above it, neighbouring whole numbers are the same floating-point number."""
