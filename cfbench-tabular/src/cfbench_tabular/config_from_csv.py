@@ -24,7 +24,9 @@ from cfbench_tabular.draft_remarks import (
     on_infinite,
     on_levels,
     on_moments,
+    on_multiples,
     on_numbers,
+    on_numbers_among_levels,
     on_step,
     on_unit,
     share_of_numbers,
@@ -173,7 +175,8 @@ class _Draft:
         why = reason_to_drop(name, cells)
         if not why.startswith("text"):
             return why
-        return "; ".join(filter(None, (why + share_of_numbers(cells), on_unit(cells))))
+        remark = on_unit(cells) or on_multiples(cells)
+        return "; ".join(filter(None, (why + share_of_numbers(cells), remark)))
 
     def mixed(self, name: str) -> str:
         """Two numbers with different decimal marks or units, and where they stand; "" if the column does not mix them."""
@@ -318,7 +321,8 @@ def _drafted(draft: _Draft, name: str) -> Entry:
         remarks = [
             on_levels(levels, draft.sheet.columns[name], draft.marks[name]),
             on_dates(levels)[2:],
-            f"mixes {units}" if units else on_unit(levels),
+            f"mixes {units}" if units else on_unit(levels) or on_multiples(levels),
+            on_numbers_among_levels(cells),
         ]
         return Entry(levels, "", "; ".join(filter(None, remarks)))
     if kind in ("date", "time"):

@@ -25,6 +25,10 @@ ZONE = re.compile(r"\d(?:Z|[+-]\d{2}(?::?\d{2})*)$")
 """At the end of a time in ISO 8601."""
 LEAST_EVIDENCE = 100
 """A common divisor d of n distinct numbers is remarked on if d to the power of n is at least this."""
+MANY_NUMBERS = 0.3
+"""Share of the numbers in text from which it may be meant as numbers."""
+MULTIPLE = re.compile(r"[+-]?\d[\d.,' ]*?\s?(k|K|M|B|bn|Tsd|Mio|Mrd|mn)\.?")
+"""A number in thousands, millions or billions: 251k and 0.25M."""
 PLACEHOLDERS = (-99.0, -999.0, -9999.0, 999.0, 9999.0, 99999.0)
 """Numbers that people write for a missing value."""
 
@@ -156,9 +160,32 @@ def share_of_numbers(cells: Sequence[str]) -> str:
     share = 1 - len(strange) / len(cells)
     if not strange:
         return _on_number_marks(in_order(set(cells)))
-    if share < 0.3:
+    if share < MANY_NUMBERS:
         return ""
     return f"; {share:.0%} are numbers, {in_order(set(strange))[0]!r} is not: correct it to use the column"
+
+
+def on_numbers_among_levels(cells: Sequence[str]) -> str:
+    """Of a category: that most cells are numbers, and which are not; "" where few or too few different ones are."""
+    numbers = {cell for cell in cells if NUMBER.fullmatch(cell)}
+    strange = Counter(cell for cell in cells if cell not in numbers)
+    share = 1 - strange.total() / len(cells)
+    if not strange or len(numbers) < LEAST_NUMBERS or share < MANY_NUMBERS:
+        return ""
+    return (
+        f"{share:.0%} are numbers, but not {_in_rows(Counter(dict(strange.most_common(3))))}: to read numbers, add "
+        "signs of missing values to missing_marks, set censored for limits, or correct the file"
+    )
+
+
+def on_multiples(cells: Iterable[str]) -> str:
+    """Of text: numbers with k, M or the like for thousands and millions; "" for other text."""
+    distinct = set(cells)
+    found = {cell: MULTIPLE.fullmatch(cell) for cell in distinct if not NUMBER.fullmatch(cell)}
+    signs = sorted({match[1] for match in found.values() if match})
+    if len(distinct) < LEAST_NUMBERS or not all(found.values()) or not signs:
+        return ""
+    return f"look like numbers with {' and '.join(map(repr, signs))} for multiples: write them in full to read numbers"
 
 
 def _on_number_marks(cells: Sequence[str]) -> str:
