@@ -15,8 +15,8 @@ from cfbench_core.cli import main
 from cfbench_core.errors import UserError
 from cfbench_tabular.column_types import text_of_number
 from cfbench_tabular.config_from_csv import csv_document
+from cfbench_tabular.date_forms import date_format_of
 from cfbench_tabular.file_format import (
-    date_format_of,
     decimal_marks_of,
     encoding_of,
     marks_of,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 import yaml
@@ -167,12 +167,43 @@ def test_classes_that_differ_in_case_or_count_as_missing_are_remarked(tmp_path):
     ]
 
 
-def test_the_century_of_years_with_two_digits_is_remarked(tmp_path):
-    born = [f"{row % 28 + 1:02d}.{row % 12 + 1:02d}.{40 + row % 50}" for row in range(ROWS)]
-    document, _, table = drafted(tmp_path / "mine.csv", {"born": born, "age": AGES})
-    latest = max(datetime.strptime(cell, "%d.%m.%y") for cell in born).date()
-    assert f"'{latest:%d.%m.%y}' is read as {latest}" in line_of(document, "born")
-    assert table.values["born"].max() == latest.toordinal() - datetime(1970, 1, 1, tzinfo=UTC).toordinal()
+@pytest.mark.parametrize(
+    ("first", "years", "century"), [(40, 50, 1900), (40, 60, 1900), (61, 8, 1900), (24, 12, 2000)]
+)
+@pytest.mark.parametrize("time", ["", " 14:30"])
+def test_years_with_two_digits_are_of_the_century_that_keeps_the_dates_together(
+    tmp_path, first, years, century, time
+):
+    """People are born before this year; contracts, some of which began before, end after it."""
+    days = [date(century + first + row * 7 % years, row % 12 + 1, row % 28 + 1) for row in range(ROWS)]
+    cells = [f"{day:%d.%m.%y}{time}" for day in days]
+    document, data, table = drafted(tmp_path / "mine.csv", {"born": cells, "age": AGES})
+    assert ("last_year" in data) == (century == 1900)
+    unit = 86_400 if time else 1
+    assert table.values["born"].tolist() == [
+        (day - date(1970, 1, 1)).days * unit + (14.5 * 3600 if time else 0) for day in days
+    ]
+    latest = max(days)
+    assert f"'{latest:%d.%m.%y}{time}' is read as {latest}" in line_of(document, "born")
+
+
+def test_dates_of_the_file_with_four_digits_say_how_late_others_may_be(tmp_path):
+    ends = [f"{row % 28 + 1:02d}.05.{60 + row % 9}" for row in range(ROWS)]
+    signed = [f"{2061 + row % 9}-03-{row % 28 + 1:02d}" for row in range(ROWS)]
+    document, data, _ = drafted(tmp_path / "mine.csv", {"end": ends, "signed": signed})
+    assert "last_year" not in data and "is read as 2068-05-" in line_of(document, "end")
+    document, data, _ = drafted(tmp_path / "mine.csv", {"end": ends, "age": AGES})
+    assert "last_year" in data and "is read as 1968-05-" in line_of(document, "end")
+
+
+def test_the_last_year_is_what_the_schema_says(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("at,y\n" + "".join(f"05.06.{year:02d},{'pq'[year % 2]}\n" for year in range(100)))
+    for last in (1999, 2026, 2099):
+        schema = Schema(columns={"at": "date"}, date_format="%d.%m.%y", last_year=last)
+        table = table_of(read_sheet(path, schema), schema, "mine")
+        expected = [date(next(y for y in range(last, 0, -1) if y % 100 == year), 6, 5) for year in range(100)]
+        assert table.values["at"].tolist() == [(day - date(1970, 1, 1)).days for day in expected]
 
 
 def test_times_without_a_zone_among_others_are_remarked(tmp_path):

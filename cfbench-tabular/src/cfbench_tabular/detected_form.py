@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from cfbench_tabular.account_forms import with_zeros, zero_of
+from cfbench_tabular.date_forms import TIME_FORMATS, date_format_of, last_year_of
 from cfbench_tabular.draft_remarks import without_header
 from cfbench_tabular.file_format import (
-    TIME_FORMATS,
-    date_format_of,
     decimal_marks_of,
     decoded,
     encoding_of,
@@ -93,6 +93,9 @@ def detect(path: Path, encoding: str | None) -> Detected:
         date_format=date_format_of(sheet.columns, marks),
         time_format=date_format_of(sheet.columns, marks, TIME_FORMATS),
     )
+    this_year = datetime.now(UTC).year
+    formats = (schema.date_format, schema.time_format)
+    schema = replace(schema, last_year=last_year_of(sheet.columns, marks, formats, this_year))
     grouped = _grouped(bare, marks) if thousands == "." else ""
     reasons = {
         "encoding": "; ".join(
@@ -111,6 +114,7 @@ def detect(path: Path, encoding: str | None) -> Detected:
         "negatives": "inferred: a column is numbers only if these are negative ones",
         "censored": f"inferred for {', '.join(limits)}: limits among numbers; 'missing': as missing values",
         "date_format": "inferred: the only format that fits all dates of a column",
+        "last_year": "inferred: no date with a year of two digits is later",
         "time_format": "inferred: the only format that fits all times of a column",
     }
     own = {key: why for key, why in reasons.items() if getattr(schema, key) != getattr(default, key)}

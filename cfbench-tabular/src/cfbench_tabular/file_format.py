@@ -12,21 +12,16 @@ import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 
 from cfbench_core.errors import UserError
+from cfbench_tabular.date_forms import iso_dates
 
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLE = 10_000
 """First bytes of a file that its encoding is detected from."""
 LINES = 50
 """First lines of a file that its separator is detected from."""
-DATE_FORMATS = (
-    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y"),
-    *("%d-%b-%Y", "%d-%b-%y"),
-    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
-)
 POSSIBLE_MARKS = (
     "-",
     "--",
@@ -183,15 +178,6 @@ def title_lines(text: str, separator: str) -> int:
     return 0
 
 
-TIMES = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
-TIME_FORMATS = tuple(
-    f"{day}{between}{time}"
-    for day in ("%Y-%m-%d", *DATE_FORMATS)
-    if day != "%Y%m%d"
-    for between in (" ", ", ", "T")
-    for time in TIMES
-    if not (day == "%Y-%m-%d" and between != ", " and "%I" not in time)  # these are ISO 8601
-)
 INFINITE = re.compile(r"[+\-\u2212]?(?:inf(?:inity)?|∞)", re.IGNORECASE)
 ZERO = re.compile(r"0(?:[.,]0+)?")
 NUMBER_AND_TEXT = re.compile(
@@ -257,6 +243,7 @@ def plain_columns(
     thousands: str | None,
     date_format: str | None,
     time_format: str | None = None,
+    last_year: int | None = None,
 ) -> dict[str, tuple[str, ...]]:
     """The columns in which every cell that is not missing is such a number, date or time, as 1234.5, 2026-11-23 and
     2026-11-23T12:30:00."""
@@ -272,9 +259,9 @@ def plain_columns(
                 for cell in distinct
             }
         if plain is None and date_format is not None:
-            plain = _dates(distinct, date_format)
+            plain = iso_dates(distinct, date_format, last_year)
         if plain is None and time_format is not None:
-            plain = _dates(distinct, time_format)
+            plain = iso_dates(distinct, time_format, last_year)
         if plain is not None:
             found[name] = tuple(plain.get(cell, cell) for cell in cells)
     return found
@@ -378,42 +365,3 @@ def decimal_marks_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str])
     if points and votes[",", "."] == votes[best]:
         return ",", "."
     return best if votes[best] > votes[".", None] else (".", None)
-
-
-def date_format_of(
-    columns: Mapping[str, Sequence[str]], marks: Iterable[str], formats: Sequence[str] = DATE_FORMATS
-) -> str | None:
-    """The format of dates or times that are not ISO 8601; None without such a column, or where all are ambiguous."""
-    missing = set(marks)
-    for cells in columns.values():
-        distinct = set(cells) - missing
-        if len(distinct) < 3:
-            continue
-        fits = formats_of(distinct, formats)
-        if len(fits) == 1 and not (fits[0] == "%Y%m%d" and not _years(distinct)):
-            return fits[0]
-    return None
-
-
-def formats_of(cells: Iterable[str], formats: Sequence[str] = (*DATE_FORMATS, *TIME_FORMATS)) -> list[str]:
-    """The formats of dates and times that fit all of the cells: two where day and month cannot be told apart."""
-    cells = sorted(cells)
-    fits = [form for form in formats if _dates(cells[:1], form) is not None] if cells else []
-    return [form for form in fits if _dates(cells, form) is not None]
-
-
-def _years(cells: Iterable[str]) -> bool:
-    """Whether eight digits begin with a year of our time, so that they are rather a date than a number."""
-    return all("1900" <= cell[:4] <= "2100" for cell in cells)
-
-
-def _dates(cells: Iterable[str], form: str) -> dict[str, str] | None:
-    """The dates or times in ISO 8601 by cell; None if one of the cells is none."""
-    found, timed = {}, "%M" in form
-    for cell in cells:
-        try:
-            moment = datetime.strptime(cell, form)
-        except ValueError:
-            return None
-        found[cell] = moment.isoformat() if timed else moment.date().isoformat()
-    return found

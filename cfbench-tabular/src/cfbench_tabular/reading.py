@@ -138,7 +138,13 @@ def plain(sheet: Sheet, schema: Schema) -> Sheet:
         sheet = replaced(
             sheet,
             plain_columns(
-                sheet.columns, marks, schema.decimal, schema.thousands, schema.date_format, schema.time_format
+                sheet.columns,
+                marks,
+                schema.decimal,
+                schema.thousands,
+                schema.date_format,
+                schema.time_format,
+                schema.last_year,
             ),
         )
     epochs = {plan.name: (plan.epoch, plan.format) for plan in plans if plan.epoch}

@@ -113,6 +113,13 @@ class Schema:
     time_format: Annotated[
         str | None, Help("of times that are not ISO 8601, as strptime reads it: '%d.%m.%Y %H:%M'")
     ] = None
+    last_year: Annotated[
+        int | None,
+        Range(minimum=100, maximum=9999),
+        Help(
+            "of dates whose years have two digits: with 2026, 61 is 1961; none: 69 to 99 are of the last century"
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         if self.separator is not None and self.separator != WHITESPACE and len(self.separator) != 1:

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from cfbench_tabular.column_types import Format, number_of
-from cfbench_tabular.file_format import formats_of
+from cfbench_tabular.date_forms import formats_of
 from cfbench_tabular.sheet import number_or_nan
 
 Kind = Literal["numeric", "date", "time", "categorical"]
