@@ -74,6 +74,16 @@ def test_a_quoted_cell_whose_lines_look_like_rows_is_remarked(tmp_path):
     assert yaml.safe_load(document)["data"][0]["columns"]["b"][0] == "broken,p 1,size 5"
 
 
+def test_a_name_of_two_lines_next_to_empty_columns_is_no_reason_for_a_remark(tmp_path):
+    """Each line of the header has three commas, as the table has without its two empty columns."""
+    path = tmp_path / "homes.csv"
+    path.write_text(
+        '"net, in EUR",b,"line\nbreak",y,,\n'
+        + "".join(f"{row},{row % 3},{row % 5},{'pq'[row % 2]},,\n" for row in range(40))
+    )
+    assert "quoted cell" not in csv_document(path, None, [])
+
+
 def test_addresses_of_several_lines_are_no_reason_for_a_remark(tmp_path):
     path = tmp_path / "homes.csv"
     home = '"Main street 5, left\nUlm"  '

@@ -119,7 +119,7 @@ def detect(path: Path, encoding: str | None) -> Detected:
     }
     own = {key: why for key, why in reasons.items() if getattr(schema, key) != getattr(default, key)}
     rows = without_lines(text, found.skip_lines)
-    remark = on_swallowed_lines(rows, separator, len(sheet.names), str(path), found.skip_lines)
+    remark = on_swallowed_lines(rows, separator, str(path), found.skip_lines)
     return Detected(sheet, written, schema, own, units, zeros, remark)
 
 

@@ -31,12 +31,12 @@ def separated_rows(text: str, separator: str, file: str, skipped: int = 0) -> It
         yield row, last
 
 
-def on_swallowed_lines(text: str, separator: str, columns: int, file: str, skipped: int = 0) -> str:
+def on_swallowed_lines(text: str, separator: str, file: str, skipped: int = 0) -> str:
     """The first quoted cell of several lines of which each looks like a row of its own; "" for none."""
-    if '"' not in text or columns < 2:
+    if '"' not in text:
         return ""
     for row, first, last, lines in _records(text, separator, file, skipped):
-        if lines and all(line.count(separator) + 1 == columns for line in lines):
+        if lines and len(row) > 1 and all(line.count(separator) + 1 == len(row) for line in lines):
             cell = next(cell for cell in row if "\n" in cell or "\r" in cell)
             return (
                 f"{file}:{first}: a quoted cell goes on to line {last} ({_shown(cell)}), but each of these lines looks "
