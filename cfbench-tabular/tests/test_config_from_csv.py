@@ -72,7 +72,7 @@ def test_the_inferred_configuration_plans_and_reads_the_file(file, capsys):
 def test_missing_values_are_counted_and_types_come_from_whole_rows(file):
     text, data = drafted(file("age,town,y\n34,Ulm,a\n?,Ulm,b\n51,,a\n60,Bonn,b\n70,Ulm,a\n"))
     assert data["missing"] == "drop"
-    assert "2 of 5 rows have a missing value (age, town)" in text
+    assert "2 of 5 rows have a missing value (age, town: empty, '?')" in text
     assert data["columns"] == {"age": "integer", "town": ["Bonn", "Ulm"]}
 
 

@@ -15,8 +15,8 @@ from cfbench_core.cli import main
 from cfbench_core.errors import UserError
 from cfbench_tabular.column_types import text_of_number
 from cfbench_tabular.config_from_csv import csv_document
+from cfbench_tabular.date_forms import date_format_of
 from cfbench_tabular.file_format import (
-    date_format_of,
     decimal_marks_of,
     encoding_of,
     marks_of,
@@ -100,11 +100,14 @@ def read(path, entry):
 FORMS = st.fixed_dictionaries(
     {
         "separator": st.sampled_from([",", ";", "\t", "|"]),
-        "marks": st.sampled_from([(".", ""), (",", ""), (",", "."), (".", ","), (",", " "), (".", "'")]),
+        "marks": st.sampled_from(
+            [(".", ""), (",", ""), (",", "."), (".", ","), (",", " "), (".", "'"), (",", "'")]
+        ),
         "days": st.sampled_from(["%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y"]),
         "encoding": st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "windows-1252"]),
-        "mark": st.sampled_from(["", "NA", "-", "n/a", "?"]),
+        "mark": st.sampled_from(["", "NA", "-", "n/a", "?", "NULL", "#N/A", "<NA>", "unknown"]),
         "gaps": st.integers(0, 6),
+        "unclassed": st.integers(0, 4),
         "empty": st.booleans(),
         "unit": st.sampled_from(["{}", "{} €", "€{}", "{}%", "CHF {}", "{} km/h"]),
         "seed": st.integers(0, 3),
@@ -117,6 +120,10 @@ FORMS = st.fixed_dictionaries(
 def test_a_table_is_the_same_however_it_was_written(tmp_path_factory, form):
     columns, gaps = people(seed=form["seed"]), set(range(form["gaps"]))
     (decimal, thousands), mark = form["marks"], form["mark"]
+    if gaps or mark not in ("-", "unknown"):  # which are classes where they stand between no numbers
+        columns["paid"] = [
+            mark if row < form["unclassed"] else cell for row, cell in enumerate(columns["paid"])
+        ]
     unit = form["unit"].format("").strip()
     text = written(
         columns, form["separator"], decimal, thousands, form["days"], gaps, mark, form["empty"], form["unit"]
@@ -129,7 +136,7 @@ def test_a_table_is_the_same_however_it_was_written(tmp_path_factory, form):
     assert types["town"] == TOWNS
     assert types.get("remark", "drop") == "drop"
     table = read(path, entry)
-    rows = [row for row in range(60) if row not in gaps]
+    rows = [row for row in range(60) if row not in gaps and columns["paid"][row] != mark]
     assert table.values["age"].tolist() == [columns["age"][row] for row in rows]
     assert table.values["income"].tolist() == [columns["income"][row] for row in rows]
     epoch = date(1970, 1, 1)

@@ -163,3 +163,46 @@ def test_a_foreign_file_from_draft_to_sentence(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main(["explain", "out"]) == 0
     assert "Einkommen" in capsys.readouterr().out
+
+
+def line_of(document, name):
+    return next(line for line in document.splitlines() if line.strip().startswith(f"{name}:"))
+
+
+def test_a_category_of_numbers_and_few_words_is_remarked(drafted):
+    words = ("<5", "high", "n.d.", "n.d.")
+    text = "mix,age,paid\n" + lines(lambda row: row % 40 if row % 4 else words[row // 4 % 4], age, answer)
+    document, data, _ = drafted(text)
+    assert len(data["columns"]["mix"]) == 33
+    numbers = "75% are numbers, but not 'n.d.' in 10 rows, '<5' in 5 and 'high' in 5: to read numbers"
+    assert numbers in line_of(document, "mix")
+    few = "mix,age,paid\n" + lines(lambda row: row % 9 if row % 4 else "high", age, answer)
+    assert "are numbers" not in drafted(few)[0]
+
+
+@pytest.mark.parametrize("days", [19, 80])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda day, year: f"{day % 28 + 1}. {('Jan', 'Mai', 'Okt', 'Dez')[day % 4]} {year}",
+        lambda day, year: f"{day % 28 + 1}-{('Jän', 'Mai', 'Okt', 'Dez')[day % 4]}-{year % 100:02d}",
+        lambda day, year: f"{('June', 'July')[day % 2]} {day % 28 + 1}th, {year}",
+    ],
+)
+def test_dates_with_names_of_months_are_said_to_look_like_dates(drafted, write, days):
+    text = "at;age;paid\n" + lines(
+        lambda row: write(row % days, 1980 + row % days), age, answer, separator=";"
+    )
+    assert "look like dates with names of months" in line_of(drafted(text)[0], "at")
+    notes = "at;age;paid\n" + lines(lambda row: f"{row % days} of {row}", age, answer, separator=";")
+    assert "look like dates" not in drafted(notes)[0]
+
+
+@pytest.mark.parametrize("distinct", [15, 80])
+def test_numbers_with_signs_of_multiples_are_said_to_look_like_numbers(drafted, distinct):
+    text = "size,age,paid\n" + lines(
+        lambda row: f"0.{row % distinct + 10}M" if row % 2 else f"{row % distinct + 200}k", age, answer
+    )
+    assert "look like numbers with 'M' and 'k' for multiples" in line_of(drafted(text)[0], "size")
+    rooms = "size,age,paid\n" + lines(lambda row: f"{row % distinct}{'ab'[row % 2]}", age, answer)
+    assert "look like numbers" not in drafted(rooms)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 import yaml
@@ -75,7 +75,7 @@ def test_numbers_of_more_digits_than_are_exact_are_left_out(tmp_path):
     assert "not exact, such as 9007199254740993" in line_of(document, "account")
 
 
-@pytest.mark.parametrize("mark", ["-", "n/a"])
+@pytest.mark.parametrize("mark", ["-", "missing"])
 @pytest.mark.parametrize("levels", [("+", "{}"), ("+", "{}", "++"), ("x", "{}")])
 def test_a_sign_of_missing_numbers_may_be_a_level_of_another_column(tmp_path, mark, levels):
     lab = [mark if row % 7 == 0 else f"{row / 4:.1f}" for row in range(ROWS)]
@@ -99,6 +99,58 @@ def test_a_sign_of_missing_numbers_may_be_a_class(tmp_path):
     assert table.target.tolist() == [one for row, one in enumerate(signs) if row % 7]
 
 
+MARKS = ["NULL", "null", "#N/A", "#NA", "n/a", "N/A", "NA", "<NA>", "NaN", "nan", "N.A.", "n.a.", "NaT"]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_signs_of_missing_values_are_no_levels_and_no_classes(tmp_path, mark):
+    towns = [mark if row % 7 == 0 else ("Ulm", "Bonn", "Kiel")[row % 3] for row in range(ROWS)]
+    answers = [mark if row % 11 == 5 else "yn"[row % 2] for row in range(ROWS)]
+    path = tmp_path / "mine.csv"
+    cells = zip(AGES, towns, answers, strict=True)
+    path.write_text("age;town;paid\n" + "".join(f"{';'.join(row)}\n" for row in cells))
+    document = csv_document(path, None, [])
+    data = yaml.safe_load(document)["data"][0]
+    assert data["columns"]["town"] == ["Bonn", "Kiel", "Ulm"]
+    assert f"'{mark}' in 9 rows counts as missing" in line_of(document, "town")
+    assert f"'{mark}' in 5 rows counts as missing" in line_of(document, "class_column")
+    assert f"(town, paid: '{mark}')" in line_of(document, "missing")
+    schema = Schema(**{key: value for key, value in data.items() if key in KNOWN})
+    table = table_of(read_sheet(path, schema), schema, "mine")
+    kept = [row for row in range(ROWS) if mark not in (towns[row], answers[row])]
+    assert table.values["town"].tolist() == [towns[row] for row in kept]
+    assert table.target.tolist() == [answers[row] for row in kept]
+
+
+def test_several_signs_of_missing_values_are_all_listed(tmp_path):
+    answers = [("yes", "no", "NULL", "yes", "no", "n/a")[row % 6] for row in range(ROWS - 1)] + ["#N/A"]
+    lab = [("#DIV/0!", "-", "\u2013", ".")[row % 4] if row % 5 == 0 else f"{row}.5" for row in range(ROWS)]
+    document, data, table = drafted(tmp_path / "mine.csv", {"answer": answers, "lab": lab})
+    assert data["columns"]["answer"] == ["no", "yes"]
+    assert "'NULL' in 10 rows, 'n/a' in 9 and '#N/A' in 1 count as missing" in line_of(document, "answer")
+    kept = [row for row in range(ROWS) if row % 5 and answers[row] in ("yes", "no")]
+    assert table.values["lab"].tolist() == [row + 0.5 for row in kept]
+
+
+@pytest.mark.parametrize("mark", ["-", "missing", "Unknown", "--", "not available"])
+def test_levels_and_classes_that_may_mean_a_missing_value_are_remarked(tmp_path, mark):
+    towns = [mark if row % 7 == 0 else ("Ulm", "Bonn")[row % 2] for row in range(ROWS)]
+    document, data, _ = drafted(tmp_path / "mine.csv", {"town": towns, "age": AGES})
+    assert mark in data["columns"]["town"]
+    remark = f"if '{mark}' in 9 rows means a missing value, add it to missing_marks"
+    assert remark in line_of(document, "town")
+    path = tmp_path / "other.csv"
+    path.write_text("age;town\n" + "".join(f"{age};{town}\n" for age, town in zip(AGES, towns, strict=True)))
+    assert remark in line_of(csv_document(path, None, []), "class_column")
+
+
+def test_a_class_next_to_missing_ones_alone_is_no_class(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("age;paid\n" + "".join(f"{row};{('yes', 'n/a')[row % 2]}\n" for row in range(ROWS)))
+    with pytest.raises(UserError, match=r"every row has 'yes', or a sign of a missing value: 'n/a'"):
+        csv_document(path, None, [])
+
+
 def test_classes_that_differ_in_case_or_count_as_missing_are_remarked(tmp_path):
     path = tmp_path / "mine.csv"
     for classes, remark in [
@@ -115,12 +167,43 @@ def test_classes_that_differ_in_case_or_count_as_missing_are_remarked(tmp_path):
     ]
 
 
-def test_the_century_of_years_with_two_digits_is_remarked(tmp_path):
-    born = [f"{row % 28 + 1:02d}.{row % 12 + 1:02d}.{40 + row % 50}" for row in range(ROWS)]
-    document, _, table = drafted(tmp_path / "mine.csv", {"born": born, "age": AGES})
-    latest = max(datetime.strptime(cell, "%d.%m.%y") for cell in born).date()
-    assert f"'{latest:%d.%m.%y}' is read as {latest}" in line_of(document, "born")
-    assert table.values["born"].max() == latest.toordinal() - datetime(1970, 1, 1, tzinfo=UTC).toordinal()
+@pytest.mark.parametrize(
+    ("first", "years", "century"), [(40, 50, 1900), (40, 60, 1900), (61, 8, 1900), (24, 12, 2000)]
+)
+@pytest.mark.parametrize("time", ["", " 14:30"])
+def test_years_with_two_digits_are_of_the_century_that_keeps_the_dates_together(
+    tmp_path, first, years, century, time
+):
+    """People are born before this year; contracts, some of which began before, end after it."""
+    days = [date(century + first + row * 7 % years, row % 12 + 1, row % 28 + 1) for row in range(ROWS)]
+    cells = [f"{day:%d.%m.%y}{time}" for day in days]
+    document, data, table = drafted(tmp_path / "mine.csv", {"born": cells, "age": AGES})
+    assert ("last_year" in data) == (century == 1900)
+    unit = 86_400 if time else 1
+    assert table.values["born"].tolist() == [
+        (day - date(1970, 1, 1)).days * unit + (14.5 * 3600 if time else 0) for day in days
+    ]
+    latest = max(days)
+    assert f"'{latest:%d.%m.%y}{time}' is read as {latest}" in line_of(document, "born")
+
+
+def test_dates_of_the_file_with_four_digits_say_how_late_others_may_be(tmp_path):
+    ends = [f"{row % 28 + 1:02d}.05.{60 + row % 9}" for row in range(ROWS)]
+    signed = [f"{2061 + row % 9}-03-{row % 28 + 1:02d}" for row in range(ROWS)]
+    document, data, _ = drafted(tmp_path / "mine.csv", {"end": ends, "signed": signed})
+    assert "last_year" not in data and "is read as 2068-05-" in line_of(document, "end")
+    document, data, _ = drafted(tmp_path / "mine.csv", {"end": ends, "age": AGES})
+    assert "last_year" in data and "is read as 1968-05-" in line_of(document, "end")
+
+
+def test_the_last_year_is_what_the_schema_says(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("at,y\n" + "".join(f"05.06.{year:02d},{'pq'[year % 2]}\n" for year in range(100)))
+    for last in (1999, 2026, 2099):
+        schema = Schema(columns={"at": "date"}, date_format="%d.%m.%y", last_year=last)
+        table = table_of(read_sheet(path, schema), schema, "mine")
+        expected = [date(next(y for y in range(last, 0, -1) if y % 100 == year), 6, 5) for year in range(100)]
+        assert table.values["at"].tolist() == [(day - date(1970, 1, 1)).days for day in expected]
 
 
 def test_times_without_a_zone_among_others_are_remarked(tmp_path):
@@ -193,3 +276,65 @@ def test_the_last_day_of_all_is_remarked_and_a_day_that_is_none_is_named(tmp_pat
     ]
     document, _, _ = drafted(tmp_path / "mine.csv", {"born": born, "age": AGES})
     assert "but '0000-00-00' is none: correct it" in line_of(document, "born")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "signs", [("inf",), ("-inf", "inf"), ("Infinity", "-Infinity", "+inf", "INF"), ("∞",)]
+)
+@pytest.mark.parametrize("every", [2, 9])
+def test_infinities_among_numbers_are_missing_values_with_a_remark(tmp_path, signs, every):
+    ratios = [
+        signs[row // every % len(signs)] if row % every == 1 else f"{row}.{row % 10}25" for row in range(ROWS)
+    ]
+    document, data, table = drafted(tmp_path / "mine.csv", {"ratio": ratios, "age": AGES})
+    kept = [row for row in range(ROWS) if row % every != 1]
+    assert table.values["ratio"].tolist() == [float(ratios[row]) for row in kept]
+    line = line_of(document, "ratio")
+    assert data["missing"] == "drop"
+    assert f"infinite, read as missing (first: {tmp_path / 'mine.csv'}:3)" in line
+    assert all(repr(sign) in line for sign in signs)
+    assert f"# {min(float(ratios[row]) for row in kept):g} to" in line
+
+
+def test_an_infinity_among_words_is_a_level(tmp_path):
+    kinds = [("inf", "acc", "dat")[row % 3] for row in range(ROWS)]
+    _, data, _ = drafted(tmp_path / "mine.csv", {"kind": kinds, "age": AGES})
+    assert data["columns"]["kind"] == ["acc", "dat", "inf"]
+
+
+def test_a_column_of_infinities_for_the_most_part_is_left_out_and_says_so(tmp_path):
+    ratios = ["inf" if row % 3 else f"{row}.5" for row in range(ROWS)]
+    document, data, _ = drafted(tmp_path / "mine.csv", {"ratio": ratios, "age": AGES})
+    assert data["columns"]["ratio"] == "drop"
+    assert "missing in 67% of the rows ('inf'); give its type" in line_of(document, "ratio")
+
+
+@pytest.mark.parametrize(
+    ("write", "reason"),
+    [
+        (lambda row: f"10.0.{row}.{row}", "digits and marks, but '10.0.0.0' is not written as a number"),
+        (
+            lambda row: f"+49 3153577{row:02d}",
+            "digits and marks, but '+49 315357700' is not written as a number",
+        ),
+        (
+            lambda row: f"1'6{row:02d},86",
+            "the decimal mark ',' and \"'\" between thousands, which are not those",
+        ),
+        (
+            lambda row: f"1.6{row:02d},86" if row % 2 else f"1 6{row:02d},86",
+            "different marks: write all in the",
+        ),
+        (lambda row: f"{row}e999", "digits and marks, but '10e999' is too large"),
+    ],
+)
+def test_why_digits_and_marks_are_no_numbers_is_true(tmp_path, write, reason):
+    path = tmp_path / "mine.csv"
+    rates = [[f"{row / 4}", f"{row + 1}.75", f"{row}.5"] for row in range(ROWS)]
+    rows = "".join(f"{write(row)};{';'.join(rates[row])};{'yn'[row % 3 == 0]}\n" for row in range(ROWS))
+    path.write_text("text;rate;share;part;paid\n" + rows)
+    document = csv_document(path, None, [])
+    line = line_of(document, "text")
+    assert line.strip().startswith("text: drop") and reason in line
+    assert "if these are dates" not in line and "thousands:" not in document

@@ -57,7 +57,7 @@ UNITS = ["{}", "{} €", "€{}", "{}%", "CHF {}"]
 @settings(max_examples=60, deadline=None)
 @given(
     sign=st.sampled_from([*NEGATIVE]),
-    marks=st.sampled_from([(".", ","), (",", "."), (",", " "), (".", "'"), (".", ""), (",", "")]),
+    marks=st.sampled_from([(".", ","), (",", "."), (",", " "), (".", "'"), (",", "'"), (".", ""), (",", "")]),
     unit=st.sampled_from(UNITS),
     gaps=st.integers(0, 5),
     seed=st.integers(0, 50),
@@ -290,3 +290,72 @@ def test_grades_and_codes_are_levels_in_the_draft_and_in_the_run(tmp_path, cells
     assert "negatives" not in data
     assert sorted(data["columns"]["grade"]) == sorted(cells)
     assert table.values["grade"].tolist() == column
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    mark=st.sampled_from([".", ",", "'", " "]),
+    unit=st.sampled_from(UNITS),
+    largest=st.sampled_from([3000, 30_000, 3_000_000]),
+    seed=st.integers(0, 50),
+)
+def test_whole_numbers_with_thousands_are_never_a_thousand_times_smaller(
+    tmp_path_factory, mark, unit, largest, seed
+):
+    draw = np.random.default_rng(seed)
+    numbers = [*draw.integers(100, 1000, 5), *draw.integers(1, largest // 10, ROWS - 10) * 10]
+    numbers += [1230, 45_670, 2020, *((9_876_540, 1_000_000) if largest > 30_000 else (7890, 99_990))]
+    cells = [unit.format(f"{number:,}".replace(",", mark)) for number in numbers]
+    path = tmp_path_factory.mktemp("thousands") / "mine.csv"
+    _, data, table = drafted(path, {"pay": cells, "age": [str(20 + row % 50) for row in range(ROWS)]})
+    assert table.values["pay"].tolist() == numbers
+    assert data["thousands"] == mark
+
+
+@pytest.mark.parametrize("unit", ["{}", "{} €"])
+def test_points_between_thousands_are_inferred_from_smaller_numbers_without_them(tmp_path, unit):
+    """22.300 has a trailing zero, so fractions would have three decimals everywhere; 957 has none."""
+    numbers = [957, 22_300, 15_101, 9656, 104, *range(2050, 2050 + 10 * (ROWS - 5), 10)]
+    cells = [unit.format(f"{number:,}".replace(",", ".")) for number in numbers]
+    age = [str(20 + row % 50) for row in range(ROWS)]
+    document, data, table = drafted(tmp_path / "mine.csv", {"pay": cells, "age": age})
+    assert (data["decimal"], data["thousands"]) == (",", ".")
+    assert table.values["pay"].tolist() == numbers
+    assert "the numbers of pay have it from 1.000 on, smaller ones have no mark" in line_of(
+        document, "thousands"
+    )
+    assert "'22.300' is read as 22300" in line_of(document, "pay")
+    assert "if it has decimals" not in document
+
+
+FRACTIONS = {
+    "below one": lambda row: f"{row % 9}.{row * 13 % 1000:03d}" if row % 2 else str(row + 100),
+    "no trailing zero": lambda row: f"{row + 1}.{row * 10 + 101}" if row % 2 else str(row + 100),
+    "all with three": lambda row: f"{row + 1}.{row * 10 + 100}",
+    "whole numbers above": lambda row: f"{row + 1}.{row * 10 + 100}" if row % 2 else str(row + 1000),
+    "other decimals": lambda row: f"{row + 1}.{row * 10 + 100}" if row % 5 else f"{row + 100}.5",
+    "few": lambda row: f"{row + 1}.{row * 10 + 100}" if row < 4 else str(row + 100),
+    "small whole numbers": lambda row: f"{row + 1}.{row * 10 + 100}" if row % 2 else str(row % 9 + 1),
+}
+
+
+@pytest.mark.parametrize("name", FRACTIONS)
+@pytest.mark.parametrize("unit", ["{}", "{} kg"])
+def test_fractions_with_three_decimals_stay_fractions(tmp_path, name, unit):
+    cells = [FRACTIONS[name](row) for row in range(ROWS)]
+    age = [str(20 + row % 50) for row in range(ROWS)]
+    document, data, table = drafted(
+        tmp_path / "mine.csv", {"mass": [unit.format(cell) for cell in cells], "age": age}
+    )
+    assert "thousands" not in data
+    assert table.values["mass"].tolist() == [float(cell) for cell in cells]
+    may_be = name in ("no trailing zero", "all with three", "few", "small whole numbers")
+    assert ("set thousands to '.'" in line_of(document, "mass")) == may_be
+
+
+def test_another_column_with_a_decimal_point_leaves_the_remark(tmp_path):
+    pay = ["957", "104", *(f"{row + 1}.{row * 10 + 100}" for row in range(ROWS - 2))]
+    rate = [f"0.{row + 10}" for row in range(ROWS)]
+    document, data, table = drafted(tmp_path / "mine.csv", {"pay": pay, "rate": rate})
+    assert "thousands" not in data and table.values["rate"][0] == 0.1
+    assert "'1.100' may also mean 1100: then set thousands to '.'" in line_of(document, "pay")

@@ -6,25 +6,27 @@ Comments in the configuration state what was inferred, so that users can check a
 from __future__ import annotations
 
 import functools
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.account_forms import mixed_units, on_dashes
 from cfbench_tabular.column_types import Format, decimals_of, inferred_step, number_of
 from cfbench_tabular.constraint_mining import mine_constraints
 from cfbench_tabular.detected_form import Detected, detect
+from cfbench_tabular.draft_lines import Entry, commented_line, inline_yaml, run_lines, typed_entry
 from cfbench_tabular.draft_remarks import (
+    on_infinite,
     on_levels,
     on_moments,
+    on_multiples,
     on_numbers,
+    on_numbers_among_levels,
     on_step,
     on_unit,
     share_of_numbers,
@@ -44,12 +46,10 @@ MOST_CLASSES = 20
 """A numeric class column with more distinct values gets a threshold."""
 MOST_MISSING = 0.5
 """A column that lacks more of its values is left out; more rows with a missing value are filled in, not removed."""
-RUN = 4
-"""At least this many consecutive numeric columns x1, x2, ... are written as one line."""
 
 DRAFT = """\
 # Inferred from {file} ({rows:,} rows, {columns} columns). Check every line.
-suite: tabular
+{remark}suite: tabular
 seed: 0
 data:
   - name: csv
@@ -88,12 +88,13 @@ def csv_document(
         raise UserError(f"{path}: has only the column {label!r}; its separator must be one of , ; | or a tab")
     draft = _Draft(plain(raw, schema), detected, label)
     return DRAFT.format(
-        file=_yaml(str(path)),
+        file=inline_yaml(str(path)),
         rows=len(raw.rows),
         columns=len(raw.names),
-        separator=_yaml(schema.separator),
+        remark=f"# {detected.remark}\n" if detected.remark else "",
+        separator=inline_yaml(schema.separator),
         format="".join(
-            f"    {_line(key, getattr(schema, key), why)}\n" for key, why in detected.reasons.items()
+            f"    {commented_line(key, getattr(schema, key), why)}\n" for key, why in detected.reasons.items()
         ),
         classes="".join(f"    {line}\n" for line in _class_lines(path, draft, class_column is not None)),
         missing=_missing_line(draft),
@@ -166,13 +167,16 @@ class _Draft:
         if not cells:
             return "always missing"
         if len(cells) < (1 - MOST_MISSING) * rows:
-            return f"missing in {1 - len(cells) / rows:.0%} of the rows; give its type to use it"
+            signs = sorted(self.marks[name].intersection(self.sheet.columns[name]) - {""})
+            shown = f" ({', '.join(map(repr, signs))})" if signs else ""
+            return f"missing in {1 - len(cells) / rows:.0%} of the rows{shown}; give its type to use it"
         if mixed := self.mixed(name):
             return f"mixes {mixed}: write all numbers in the same way to use it"
         why = reason_to_drop(name, cells)
         if not why.startswith("text"):
             return why
-        return "; ".join(filter(None, (why + share_of_numbers(cells), on_unit(cells))))
+        remark = on_unit(cells) or on_multiples(cells)
+        return "; ".join(filter(None, (why + share_of_numbers(cells), remark)))
 
     def mixed(self, name: str) -> str:
         """Two numbers with different decimal marks or units, and where they stand; "" if the column does not mix them."""
@@ -198,7 +202,8 @@ class _Draft:
     def remark(self, name: str) -> str:
         """What is not read as it looks in a column of numbers."""
         written, plain = self.written.columns[name], self.sheet.columns[name]
-        return remark_on(written, self.marks[name], plain, self.schema.thousands)
+        bare = self.detected.sheet.columns[name]
+        return remark_on(written, bare, self.marks[name], plain, self.schema.thousands)
 
     @functools.cached_property
     def lacking(self) -> dict[str, list[int]]:
@@ -217,15 +222,19 @@ def _class_lines(path: Path, draft: _Draft, named: bool) -> Iterator[str]:
     label, cells = draft.label, draft.present[draft.label]
     counts = Counter(cells)
     if len(counts) < 2:
-        only = f"every row has {cells[0]!r}" if cells else "it is empty"
+        marks = draft.marks[label].intersection(draft.sheet.columns[label]) - {""}
+        lacks = f", or a sign of a missing value: {', '.join(map(repr, sorted(marks)))}" if marks else ""
+        only = f"every row has {cells[0]!r}{lacks}" if cells else "it is empty"
         raise UserError(
             f"{path}: column {label!r} has only one class ({only}); name another one with --target COLUMN"
         )
     why = "from --target" if named else "inferred: the last column"
     if len(counts) > MOST_CLASSES and kind_of(cells) == "numeric":
-        yield _line("class_column", label, why)
+        yield commented_line("class_column", label, why)
         median = float(np.median([float(cell) for cell in cells]))
-        yield _line("threshold", int(median) if median.is_integer() else median, "inferred: the median")
+        yield commented_line(
+            "threshold", int(median) if median.is_integer() else median, "inferred: the median"
+        )
         return
     if mixed := draft.mixed(label):
         raise UserError(
@@ -242,16 +251,18 @@ def _class_lines(path: Path, draft: _Draft, named: bool) -> Iterator[str]:
     remark = on_levels(
         in_order(counts), draft.sheet.columns[label], draft.marks[label], "a class: in 'classes'"
     )
-    yield _line(
+    yield commented_line(
         "class_column", label, "; ".join(filter(None, (f"{why}; rows: {', '.join(shown)}{rest}", remark)))
     )
     if not draft.marks[label].issuperset(draft.schema.missing_marks):
-        yield _line(
+        yield commented_line(
             "classes", {name: name for name in in_order(counts)}, "all are classes, none a missing value"
         )
     most = max(counts.values())
     majority = max(name for name, count in counts.items() if count == most)
-    yield _line("target", majority, "the class to predict against the rest; inferred: the most frequent one")
+    yield commented_line(
+        "target", majority, "the class to predict against the rest; inferred: the most frequent one"
+    )
 
 
 def _missing_line(draft: _Draft) -> str:
@@ -260,73 +271,66 @@ def _missing_line(draft: _Draft) -> str:
     rows = {row for places in draft.lacking.values() for row in places}
     names = list(draft.lacking)
     shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    text = f"{len(rows):,} of {len(draft.sheet.rows):,} rows have a missing value ({shown}); "
+    text = f"{len(rows):,} of {len(draft.sheet.rows):,} rows have a missing value ({shown}{_marks_shown(draft)}); "
     if len(rows) <= MOST_MISSING * len(draft.sheet.rows):
-        return f"    {_line('missing', 'drop', text + 'drop removes them; median, mode or model fills the gaps in')}\n"
-    return f"    {_line('missing', 'median', text + 'median fills them in, drop would remove most rows')}\n"
+        value, why = "drop", "drop removes them; median, mode or model fills the gaps in"
+    else:
+        value, why = "median", "median fills them in, drop would remove most rows"
+    return f"    {commented_line('missing', value, text + why)}\n"
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """The entry of a column in the schema, the reason for it, and what a reader should check."""
-
-    value: Any
-    why: str
-    remark: str = ""
-    is_quantity: bool = False
-
-    @property
-    def comment(self) -> str:
-        return "; ".join(filter(None, (self.why, self.remark)))
-
-    def continues(self, run: Sequence[tuple[str, _Entry]], name: str) -> bool:
-        """Whether it may share the line of numbered columns: a number, date or time on which there is nothing to remark."""
-        if not self.is_quantity or self.remark:
-            return False
-        return not run or (_next(run[-1][0]) == name and run[-1][1].value == self.value)
+def _marks_shown(draft: _Draft) -> str:
+    """The signs of missing values that stand in the columns that are used, but for empty cells alone."""
+    found = {draft.sheet.columns[name][row] for name, rows in draft.lacking.items() for row in rows}
+    if found == {""}:
+        return ""
+    return ": " + ", ".join(repr(mark) if mark else "empty" for mark in sorted(found))
 
 
 def _column_lines(draft: _Draft) -> Iterator[str]:
     """A line for each column, or for several numbered columns x1, x2, ... of the same type."""
-    run: list[tuple[str, _Entry]] = []
+    run: list[tuple[str, Entry]] = []
     for name in draft.features if draft.header else draft.sheet.names:
         own = name == draft.label
-        entry = _Entry(draft.class_options(), "the classes") if own else _drafted(draft, name)
+        entry = Entry(draft.class_options(), "the classes") if own else _drafted(draft, name)
         if not entry.continues(run, name):
-            yield from _run_lines(run)
+            yield from run_lines(run)
             run = []
         if entry.continues(run, name):
             run.append((name, entry))
         else:
-            yield _line(name, entry.value, entry.comment)
-    yield from _run_lines(run)
+            yield commented_line(name, entry.value, entry.comment)
+    yield from run_lines(run)
     if draft.header and draft.options(draft.label):
-        yield _line(draft.label, draft.class_options(), "the class column, whose numbers are written so")
+        yield commented_line(
+            draft.label, draft.class_options(), "the class column, whose numbers are written so"
+        )
 
 
-def _drafted(draft: _Draft, name: str) -> _Entry:
+def _drafted(draft: _Draft, name: str) -> Entry:
     if name in draft.dropped:
-        return _Entry("drop", draft.dropped[name])
+        return Entry("drop", draft.dropped[name])
     cells = draft.present[name]
     kind = kind_of(cells)
     if kind == "categorical":
         levels = in_order(set(cells))
         ascending = in_scale(levels)
         if ascending is not None:
-            return _Entry({"type": "ordinal", "levels": ascending}, "a common scale, in ascending order")
+            return Entry({"type": "ordinal", "levels": ascending}, "a common scale, in ascending order")
         units = draft.mixed_units(name)
         remarks = [
             on_levels(levels, draft.sheet.columns[name], draft.marks[name]),
             on_dates(levels)[2:],
-            f"mixes {units}" if units else on_unit(levels),
+            f"mixes {units}" if units else on_unit(levels) or on_multiples(levels),
+            on_numbers_among_levels(cells),
         ]
-        return _Entry(levels, "", "; ".join(filter(None, remarks)))
+        return Entry(levels, "", "; ".join(filter(None, remarks)))
     if kind in ("date", "time"):
         return _drafted_moment(draft, name, kind)
     return _drafted_number(draft, name)
 
 
-def _drafted_number(draft: _Draft, name: str) -> _Entry:
+def _drafted_number(draft: _Draft, name: str) -> Entry:
     cells = draft.present[name]
     numbers = np.array([float(cell) for cell in cells])
     reach, step = f"{numbers.min():g} to {numbers.max():g}", inferred_step(numbers)
@@ -337,39 +341,35 @@ def _drafted_number(draft: _Draft, name: str) -> _Entry:
         stated = f"; {own['unit']} next to every number{' but 0' if bare else ''}"
     dash = on_dashes(draft.written.columns[name], draft.marks[name], own.get("zero", ""))
     larger = on_step(numbers, step) if step is not None else ""
-    found = (on_numbers(numbers), draft.remark(name), dash, on_moments_as_numbers(name, cells), larger)
+    infinite = on_infinite(draft.written.columns[name], draft.marks[name], draft.sheet.places)
+    found = (
+        infinite,
+        on_numbers(numbers),
+        draft.remark(name),
+        dash,
+        on_moments_as_numbers(name, cells),
+        larger,
+    )
     remark = "; ".join(filter(None, found))
     if step is None:
-        return _Entry(_entry("numeric", own), f"{reach}; any number of decimals{stated}", remark, True)
+        return Entry(typed_entry("numeric", own), f"{reach}; any number of decimals{stated}", remark, True)
     if step == 1:
-        return _Entry(_entry("integer", own), f"{reach}; whole numbers{stated}", remark, True)
+        return Entry(typed_entry("integer", own), f"{reach}; whole numbers{stated}", remark, True)
     decimals = decimals_of(step)
     why = f"{reach}; up to {decimals} decimal{'' if decimals == 1 else 's'}{stated}"
-    return _Entry(_entry("numeric", {"step": step, **own}), why, remark, True)
+    return Entry(typed_entry("numeric", {"step": step, **own}), why, remark, True)
 
 
-def _drafted_moment(draft: _Draft, name: str, kind: Format) -> _Entry:
+def _drafted_moment(draft: _Draft, name: str, kind: Format) -> Entry:
     """A date or time; with fractions of a second it has a step."""
     cells = draft.present[name]
     reach = f"{min(cells)} to {max(cells)}"
     remark = on_moments(draft.written.columns[name], draft.sheet.columns[name], draft.marks[name])
     step = inferred_step(np.array([number_of(cell, kind) for cell in cells]))
     if step == 1:
-        return _Entry(kind, reach, remark, True)
-    entry = _entry(kind, {"step": ANY if step is None else step})
-    return _Entry(entry, f"{reach}; fractions of a second", remark, True)
-
-
-def _entry(kind: str, options: Mapping[str, Any]) -> Any:
-    return {"type": kind, **options} if options else kind
-
-
-def _run_lines(run: Sequence[tuple[str, _Entry]]) -> Iterator[str]:
-    if len(run) >= RUN:
-        yield _line(f"{run[0][0]}..{run[-1][0]}", run[0][1].value, f"{len(run)} columns")
-        return
-    for name, entry in run:
-        yield _line(name, entry.value, entry.comment)
+        return Entry(kind, reach, remark, True)
+    entry = typed_entry(kind, {"step": ANY if step is None else step})
+    return Entry(entry, f"{reach}; fractions of a second", remark, True)
 
 
 def _constraint_lines(draft: _Draft) -> Iterator[str]:
@@ -383,7 +383,7 @@ def _constraint_lines(draft: _Draft) -> Iterator[str]:
     }
     constraints = mine_constraints(numeric)
     if not constraints:
-        yield _line(
+        yield commented_line(
             "constraints", [], "between numbers: [{column: area, relation: product, of: [height, width]}]"
         )
         return
@@ -395,26 +395,7 @@ def _constraint_lines(draft: _Draft) -> Iterator[str]:
             "of": list(constraint.of),
             "absolute": constraint.absolute,
         }
-        yield f"  - {_yaml(parts)}"
-
-
-def _next(name: str) -> str | None:
-    """``x8`` after ``x7``; None for a name that does not end in a number."""
-    found = re.fullmatch(r"(.*?)(0|[1-9]\d*)", name)
-    return f"{found[1]}{int(found[2]) + 1}" if found else None
-
-
-def _line(key: str, value: Any, comment: str) -> str:
-    text = f"{_yaml(key)}: {_yaml(value)}"
-    return f"{text:<27} # {comment}" if comment else text
-
-
-def _yaml(value: Any) -> str:
-    """A value as inline YAML, quoted where necessary."""
-    text: str = yaml.safe_dump(
-        value, default_flow_style=True, width=10**9, allow_unicode=True, sort_keys=False
-    )
-    return text.removesuffix("\n").removesuffix("\n...")
+        yield f"  - {inline_yaml(parts)}"
 
 
 def default_explainers(names: Iterable[str]) -> list[str]:

@@ -11,22 +11,17 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cfbench_core.errors import UserError
+from cfbench_tabular.date_forms import iso_dates
 
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLE = 10_000
 """First bytes of a file that its encoding is detected from."""
 LINES = 50
 """First lines of a file that its separator is detected from."""
-DATE_FORMATS = (
-    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y"),
-    *("%d-%b-%Y", "%d-%b-%y"),
-    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
-)
 POSSIBLE_MARKS = (
     "-",
     "--",
@@ -43,8 +38,9 @@ POSSIBLE_MARKS = (
     "missing",
     "not available",
     "k.a.",
+    *("#div/0!", "#value!", "#ref!", "#num!", "#name?"),
 )
-"""Text that means a missing value where the rest of a column are numbers or dates; in any case."""
+"""Text that means a missing value where the rest of a column are numbers or dates, upper or lower case."""
 UNITS = (
     *("%", "‰", "€", "$", "£", "¥", "₹", "EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "PLN", "SEK"),
     *(
@@ -100,7 +96,7 @@ MOST_MARKED = 0.9
 MANY = 20
 """Distinct numbers or dates by which a column is recognised as one, whatever text stands between them."""
 MOST_MARKS = 2
-"""Distinct signs of missing values in one column."""
+"""Distinct signs of missing values in one column that are not usual ones."""
 
 
 def encoding_of(data: bytes) -> str:
@@ -182,20 +178,17 @@ def title_lines(text: str, separator: str) -> int:
     return 0
 
 
-TIMES = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
-TIME_FORMATS = tuple(
-    f"{day}{between}{time}"
-    for day in ("%Y-%m-%d", *DATE_FORMATS)
-    if day != "%Y%m%d"
-    for between in (" ", ", ", "T")
-    for time in TIMES
-    if not (day == "%Y-%m-%d" and between != ", " and "%I" not in time)  # these are ISO 8601
-)
+INFINITE = re.compile(r"[+\-\u2212]?(?:inf(?:inity)?|∞)", re.IGNORECASE)
 ZERO = re.compile(r"0(?:[.,]0+)?")
 NUMBER_AND_TEXT = re.compile(
     r"(?:[<>]=?|[≤≥])?\s*([^\d.,+\-\s]{0,4})\s*[+-]?\s*([^\d.,+\-\s]{0,4})\s*"
     r"[.,]?\d(?:[\d., ']*\d)?[.,]?\s*(\D*?(?:(?<=[a-z])[23])?)"
 )
+
+POINTS_BETWEEN_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
+BELOW_THOUSAND = re.compile(r"[+-]?(?:0|[1-9]\d{0,2})")
+LEAST_GROUPED = 5
+"""Distinct numbers such as 1.234 that say, next to smaller ones, that the point stands between thousands."""
 
 
 def number_pattern(decimal: str, thousands: str | None) -> re.Pattern[str]:
@@ -250,6 +243,7 @@ def plain_columns(
     thousands: str | None,
     date_format: str | None,
     time_format: str | None = None,
+    last_year: int | None = None,
 ) -> dict[str, tuple[str, ...]]:
     """The columns in which every cell that is not missing is such a number, date or time, as 1234.5, 2026-11-23 and
     2026-11-23T12:30:00."""
@@ -265,9 +259,9 @@ def plain_columns(
                 for cell in distinct
             }
         if plain is None and date_format is not None:
-            plain = _dates(distinct, date_format)
+            plain = iso_dates(distinct, date_format, last_year)
         if plain is None and time_format is not None:
-            plain = _dates(distinct, time_format)
+            plain = iso_dates(distinct, time_format, last_year)
         if plain is not None:
             found[name] = tuple(plain.get(cell, cell) for cell in cells)
     return found
@@ -276,20 +270,35 @@ def plain_columns(
 def marks_of(columns: Mapping[str, Sequence[str]], marks: Sequence[str]) -> tuple[str, ...]:
     """``marks`` and the text that stands for missing numbers or dates in these columns, such as ``-`` and ``n.d.``.
 
-    One of ``POSSIBLE_MARKS``, where the rest of a column has digits; any other text without a digit, where the rest has
-    ``MANY`` distinct values and is most of the column.
+    Those of ``POSSIBLE_MARKS``, where the rest of a column has digits; any other text without a digit, up to ``MOST_MARKS``
+    of it, where the rest has ``MANY`` distinct values and is most of the column; and infinities among numbers.
     """
     known, found = set(marks), list(marks)
     for cells in columns.values():
         counts = Counter(cell for cell in cells if cell not in known)
-        strange = {cell for cell in counts if not any(character.isdigit() for character in cell)}
+        infinite = _infinite(counts)
+        found += sorted(infinite - set(found))
+        counts = Counter({cell: count for cell, count in counts.items() if cell not in infinite})
+        strange = {cell for cell in counts if may_be_missing(cell) or not any(map(str.isdigit, cell))}
         rest = len(counts) - len(strange)
         share = sum(counts[cell] for cell in strange) / max(1, sum(counts.values()))
-        usual = {cell for cell in strange if cell.lower() in POSSIBLE_MARKS} == strange
-        limit = (3, MOST_MARKED) if usual else (MANY, 1 - MOST_MARKED)
-        if strange and len(strange) <= MOST_MARKS and rest >= limit[0] and share <= limit[1]:
+        unusual = sum(not may_be_missing(cell) for cell in strange)
+        least, most = (MANY, 1 - MOST_MARKED) if unusual else (3, MOST_MARKED)
+        if strange and unusual <= MOST_MARKS and rest >= least and share <= most:
             found += sorted(strange - set(found))
     return tuple(found)
+
+
+def _infinite(cells: Collection[str]) -> set[str]:
+    """The infinities of a column that is numbers otherwise."""
+    infinite = {cell for cell in cells if INFINITE.fullmatch(cell)}
+    rest = [cell for cell in cells if cell not in infinite and not may_be_missing(cell)] if infinite else []
+    return infinite if rest and all(NUMBER_AND_TEXT.fullmatch(cell) for cell in rest) else set()
+
+
+def may_be_missing(cell: str) -> bool:
+    """Whether text may mean a missing value, or may be a level: - and unknown."""
+    return cell.lower() in POSSIBLE_MARKS
 
 
 def marks_within(cells: Iterable[str], marks: Iterable[str], usual: Iterable[str]) -> set[str]:
@@ -303,64 +312,56 @@ def marks_within(cells: Iterable[str], marks: Iterable[str], usual: Iterable[str
     return found - others if is_level else found
 
 
+NUMBER_MARKS = (
+    *((".", None), (",", None), (",", "."), (".", ",")),
+    *((",", " "), (".", " "), (".", "'"), (",", "'")),
+)
+"""Decimal and thousands marks that are detected."""
+
+
+def number_marks_of(cells: Collection[str]) -> list[tuple[str, str | None]]:
+    """The decimal and thousands marks with which all of the cells are numbers."""
+    return [pair for pair in NUMBER_MARKS if all(number_pattern(*pair).fullmatch(cell) for cell in cells)]
+
+
+def has_points_between_thousands(cells: Iterable[str]) -> bool:
+    """Whether the numbers of a column have a point between thousands from 1.000 on, and the smaller ones have none.
+
+    Fractions with three decimals are written otherwise: with all of them no number is without a point, and without
+    trailing zeros no number is 1.500.
+    """
+    distinct = set(cells)
+    grouped = {cell for cell in distinct if POINTS_BETWEEN_THOUSANDS.fullmatch(cell)}
+    small = {cell for cell in distinct - grouped if BELOW_THOUSAND.fullmatch(cell)}
+    return (
+        len(grouped) >= LEAST_GROUPED
+        and grouped | small == distinct
+        and any(cell.endswith("0") for cell in grouped)
+        and any(len(cell.lstrip("+-")) == 3 for cell in small)
+    )
+
+
 def decimal_marks_of(columns: Mapping[str, Sequence[str]], marks: Iterable[str]) -> tuple[str, str | None]:
     """The decimal and thousands marks of the columns of numbers: ('.', None) unless others make more of them readable.
 
-    A comma is a decimal mark only if a number such as 1,5, 0,899, 1.234,5 or 1.234.567 says so: 1,234 alone has a
-    thousands mark.
+    A comma is a decimal mark only if a number such as 1,5, 0,899, 1.234,5 or 1.234.567 says so, or a column that
+    :func:`has_points_between_thousands` and no other has a decimal point: 1,234 alone has a thousands mark.
     """
     missing, votes = set(marks), Counter[tuple[str, str | None]]()
-    options = ((".", None), (",", None), (",", "."), (".", ","), (",", " "), (".", " "), (".", "'"))
-    says_so = False
+    says_so = points = False
     for cells in columns.values():
         distinct = set(cells) - missing
         if not distinct:
             continue
-        fits = [pair for pair in options if all(number_pattern(*pair).fullmatch(cell) for cell in distinct)]
+        fits = number_marks_of(distinct)
         votes.update(fits)
+        points |= has_points_between_thousands(distinct)
         commas = any(decimal == "," for decimal, _ in fits)
         says_so |= commas and any(
-            re.search(r",(?!\d{3}$)|[. ]\d{3},|^[+-]?0?,|\.\d{3}\.", cell) for cell in distinct
+            re.search(r",(?!\d{3}$)|[. ']\d{3},|^[+-]?0?,|\.\d{3}\.", cell) for cell in distinct
         )
-    possible = [pair for pair in options if says_so or pair[0] != ","]
-    best = max(possible, key=lambda pair: (votes[pair], -options.index(pair)))
+    possible = [pair for pair in NUMBER_MARKS if says_so or points or pair[0] != ","]
+    best = max(possible, key=lambda pair: (votes[pair], -NUMBER_MARKS.index(pair)))
+    if points and votes[",", "."] == votes[best]:
+        return ",", "."
     return best if votes[best] > votes[".", None] else (".", None)
-
-
-def date_format_of(
-    columns: Mapping[str, Sequence[str]], marks: Iterable[str], formats: Sequence[str] = DATE_FORMATS
-) -> str | None:
-    """The format of dates or times that are not ISO 8601; None without such a column, or where all are ambiguous."""
-    missing = set(marks)
-    for cells in columns.values():
-        distinct = set(cells) - missing
-        if len(distinct) < 3:
-            continue
-        fits = formats_of(distinct, formats)
-        if len(fits) == 1 and not (fits[0] == "%Y%m%d" and not _years(distinct)):
-            return fits[0]
-    return None
-
-
-def formats_of(cells: Iterable[str], formats: Sequence[str] = (*DATE_FORMATS, *TIME_FORMATS)) -> list[str]:
-    """The formats of dates and times that fit all of the cells: two where day and month cannot be told apart."""
-    cells = sorted(cells)
-    fits = [form for form in formats if _dates(cells[:1], form) is not None] if cells else []
-    return [form for form in fits if _dates(cells, form) is not None]
-
-
-def _years(cells: Iterable[str]) -> bool:
-    """Whether eight digits begin with a year of our time, so that they are rather a date than a number."""
-    return all("1900" <= cell[:4] <= "2100" for cell in cells)
-
-
-def _dates(cells: Iterable[str], form: str) -> dict[str, str] | None:
-    """The dates or times in ISO 8601 by cell; None if one of the cells is none."""
-    found, timed = {}, "%M" in form
-    for cell in cells:
-        try:
-            moment = datetime.strptime(cell, form)
-        except ValueError:
-            return None
-        found[cell] = moment.isoformat() if timed else moment.date().isoformat()
-    return found

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from cfbench_tabular.file_format import MONEY, UNITS, ZERO, digits_apart
+from cfbench_tabular.file_format import MONEY, UNITS, ZERO, digits_apart, has_points_between_thousands
 
 Negatives = Literal["minus", "parentheses", "trailing"]
 Censored = Literal["error", "limit", "missing"]
@@ -186,11 +186,15 @@ def hint_on(cell: str) -> str:
 
 
 def remark_on(
-    written: Sequence[str], missing: Collection[str], plain: Sequence[str], thousands: str | None
+    written: Sequence[str],
+    bare: Sequence[str],
+    missing: Collection[str],
+    plain: Sequence[str],
+    thousands: str | None,
 ) -> str:
     """What a reader should know of the numbers of a column: cells that are not read as they look; "" for none.
 
-    written, plain: the cells as in the file and as they are read, in the same order.
+    written, bare, plain: the cells as in the file, without their unit, and as they are read, in the same order.
     """
     remarks = []
     pairs = {cell: text for cell, text in zip(written, plain, strict=True) if cell not in missing}
@@ -206,19 +210,25 @@ def remark_on(
     for cell, count in counts.most_common(2):
         rows = "1 row" if count == 1 else f"{count:,} rows"
         remarks.append(f"{cell!r} in {rows} is read as {pairs.get(cell, cell)}")
+    own = {cell: text for cell, text in zip(bare, plain, strict=True) if cell not in missing}
+    return "; ".join([*remarks, *_on_thousands(own, thousands)])
+
+
+def _on_thousands(pairs: Mapping[str, str], thousands: str | None) -> Iterator[str]:
+    """Remarks on numbers without their unit, and as they are read, that may be a thousand times larger or smaller."""
     point = next((cell for cell in pairs if "." in cell), None)
     if thousands is None and may_be_thousands(pairs):
-        remarks.append(f"{point!r} may also mean {str(point).replace('.', '')}: then set thousands to '.'")
+        yield f"{point!r} may also mean {str(point).replace('.', '')}: then set thousands to '.'"
     grouped = next((cell for cell in pairs if GROUPED.fullmatch(cell) and not LIMIT.fullmatch(cell)), None)
     if thousands in (",", ".") and grouped is not None and thousands in grouped:
         decimals = [cell for cell in pairs if (COMMA if thousands == "." else POINT).fullmatch(cell)]
         remark = f"{grouped!r} is read as {pairs[grouped]}"
         decimals += [cell for cell in pairs if INDIAN.search(cell)]
-        remarks.append(remark if decimals else f"{remark}: if it has decimals, set decimal to '{thousands}'")
+        sure = decimals or (thousands == "." and has_points_between_thousands(pairs))
+        yield remark if sure else f"{remark}: if it has decimals, set decimal to '{thousands}'"
     indian = next((cell for cell in pairs if INDIAN.search(cell)), None)
     if indian is not None and thousands == ",":
-        remarks.append(f"{indian!r} is read as {pairs[indian]}: digits in groups of two, as in India")
-    return "; ".join(remarks)
+        yield f"{indian!r} is read as {pairs[indian]}: digits in groups of two, as in India"
 
 
 def _is_signed(cell: str) -> bool:

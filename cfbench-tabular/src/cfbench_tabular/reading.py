@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +20,7 @@ from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
 from cfbench_tabular.serial_moments import with_moments
 from cfbench_tabular.sheet import Sheet, in_order, number_or_nan, numbers
 from cfbench_tabular.table import AnyArray, Column, FloatArray, Table
+from cfbench_tabular.text_rows import check_bytes, separated_rows
 
 MOST_INFERRED_LEVELS = 1000
 """A column of text with more levels needs a type in the schema."""
@@ -59,19 +58,15 @@ def sheet_as_written(path: Path, schema: Schema) -> Sheet:
                 rows.append(content.split())
                 lines.append(number)
     else:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
-        try:
-            for row in reader:
-                if row and any(cell.strip() for cell in row):
-                    rows.append([_one_line(cell.strip()) for cell in row])
-                    lines.append(reader.line_num + schema.skip_lines)
-        except csv.Error as error:
-            line = reader.line_num + schema.skip_lines
-            raise UserError(f"{path}:{line}: cannot be read: {error}") from None
+        for row, line in separated_rows(text, separator, str(path), schema.skip_lines):
+            rows.append([_one_line(cell.strip()) for cell in row])
+            lines.append(line)
     if schema.header and rows:
         names, rows, lines = tuple(rows[0]), rows[1:], lines[1:]
     else:
         names = tuple(plan.name for plan in schema.plans())
+    if "\0" in text:
+        check_bytes(rows, lines, names, str(path))
     if not rows:
         raise UserError(f"{path}: has no rows")
     for row, line in zip(rows, lines, strict=True):
@@ -143,7 +138,13 @@ def plain(sheet: Sheet, schema: Schema) -> Sheet:
         sheet = replaced(
             sheet,
             plain_columns(
-                sheet.columns, marks, schema.decimal, schema.thousands, schema.date_format, schema.time_format
+                sheet.columns,
+                marks,
+                schema.decimal,
+                schema.thousands,
+                schema.date_format,
+                schema.time_format,
+                schema.last_year,
             ),
         )
     epochs = {plan.name: (plan.epoch, plan.format) for plan in plans if plan.epoch}

@@ -43,7 +43,11 @@ KEYS = ("type", "levels", "step", "unit", "range", "zero", "epoch")
 EPOCHS = ("spreadsheet", "unix")
 ANY = "any"
 """As a step: any number."""
-MISSING_MARKS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
+MISSING_MARKS = (
+    *("", "?", "NA", "N/A", "NaN", "nan", "null", "None"),
+    *("NULL", "n/a", "N.A.", "n.a.", "#N/A", "#NA", "<NA>", "NAN", "-NaN", "-nan", "NaT"),
+)
+"""Text that programs write for a missing value, and that is hardly ever anything else."""
 WHITESPACE = "whitespace"
 MOST_COLUMNS = 100_000
 """Of one range of names."""
@@ -108,6 +112,13 @@ class Schema:
     ] = None
     time_format: Annotated[
         str | None, Help("of times that are not ISO 8601, as strptime reads it: '%d.%m.%Y %H:%M'")
+    ] = None
+    last_year: Annotated[
+        int | None,
+        Range(minimum=100, maximum=9999),
+        Help(
+            "of dates whose years have two digits: with 2026, 61 is 1961; none: 69 to 99 are of the last century"
+        ),
     ] = None
 
     def __post_init__(self) -> None:

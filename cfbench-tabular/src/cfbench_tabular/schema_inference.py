@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from cfbench_tabular.column_types import Format, number_of
-from cfbench_tabular.file_format import formats_of
+from cfbench_tabular.date_forms import formats_of
 from cfbench_tabular.sheet import number_or_nan
 
 Kind = Literal["numeric", "date", "time", "categorical"]
@@ -32,7 +32,12 @@ SCALES = (
     ("none", "mild", "moderate", "severe"),
 )
 """Common scales, ascending."""
-DAY = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}")
+DAY = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}(?!\d|[/.-]\d)")
+MONTH = r"[^\W\d]{3,10}\.?"
+NAMED_MONTH = re.compile(
+    rf"(?:\d{{1,2}}\S{{0,2}}[ -]?{MONTH}|{MONTH} \d{{1,2}}[^\W\d]{{0,2}}),?[ -]?(?:\d{{4}}|\d{{2}})(?!\d)"
+)
+"""A day with the name of its month: 24. Jun 2023, 4-Okt-23 and June 24th, 2023."""
 TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2})?( ?[ap]m)?", re.IGNORECASE)
 MOST_EXACT = 2**53
 """Above it, neighbouring whole numbers are the same floating-point number."""
@@ -108,9 +113,12 @@ def on_dates(cells: Iterable[str]) -> str:
     cells = sorted(set(cells))
     if all(TIME_OF_DAY.fullmatch(cell) for cell in cells):
         return "; times of day, which are no type of a column: write hours or minutes as numbers to use it"
-    if not all(DAY.match(cell) for cell in cells):
+    named = all(NAMED_MONTH.match(cell) for cell in cells)
+    if not named and not all(DAY.match(cell) for cell in cells):
         return ""
     fits = formats_of(cells)
+    if not fits and named:
+        return "; look like dates with names of months, which are read as in 24 Jun 2023 only: write 2023-06-24 instead"
     if not fits:
         first = formats_of(cells[:1])
         other = next((cell for cell in cells if not set(first) & set(formats_of([cell], first))), None)
