@@ -16,6 +16,7 @@ from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, unpack
 from cfbench_tabular.account_forms import with_zeros
 from cfbench_tabular.column_types import inferred_step, nearest_multiple, off_step
 from cfbench_tabular.file_format import decoded, plain_columns, separator_of, without_lines, without_unit
+from cfbench_tabular.file_rows import EMPTY, FileRows
 from cfbench_tabular.missing_values import without_missing
 from cfbench_tabular.number_forms import with_signs, without_limits
 from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
@@ -46,6 +47,8 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
 def sheet_as_written(path: Path, schema: Schema) -> Sheet:
     """A delimited text file (also .gz and .Z); the first row names the columns, or the schema does.
 
+    A row of nothing but separators is left out, and a blank line is no row, as in pandas.
+
     Raises:
         UserError: if it cannot be read, is empty, or has rows of unequal length.
     """
@@ -53,6 +56,7 @@ def sheet_as_written(path: Path, schema: Schema) -> Sheet:
     separator = schema.separator or separator_of(text)
     rows: list[list[str]] = []
     lines: list[int] = []
+    empty: list[int] = []  # the positions of rows without any cell
     if separator == WHITESPACE:
         for number, content in enumerate(text.splitlines(), 1 + schema.skip_lines):
             if content.strip():
@@ -65,11 +69,14 @@ def sheet_as_written(path: Path, schema: Schema) -> Sheet:
                 if row and any(cell.strip() for cell in row):
                     rows.append([_one_line(cell.strip()) for cell in row])
                     lines.append(reader.line_num + schema.skip_lines)
+                elif len(row) > 1 and (rows or not schema.header):
+                    empty.append(len(rows) + len(empty))
         except csv.Error as error:
             line = reader.line_num + schema.skip_lines
             raise UserError(f"{path}:{line}: cannot be read: {error}") from None
     if schema.header and rows:
         names, rows, lines = tuple(rows[0]), rows[1:], lines[1:]
+        empty = [row - 1 for row in empty]
     else:
         names = tuple(plan.name for plan in schema.plans())
     if not rows:
@@ -82,7 +89,8 @@ def sheet_as_written(path: Path, schema: Schema) -> Sheet:
     _check_names(path, names)
     for name in names:
         check_identifier(name, f"{path}: the name of a column")
-    return Sheet(names, rows, [f"{path}:{line}" for line in lines])
+    file_rows = FileRows.without(dict.fromkeys(empty, EMPTY), len(rows) + len(empty))
+    return Sheet(names, rows, [f"{path}:{line}" for line in lines], file_rows)
 
 
 def _wrong_length(row: Sequence[str], names: Sequence[str]) -> str:
@@ -156,7 +164,7 @@ def replaced(sheet: Sheet, columns: Mapping[str, Sequence[str]], unchanged: Coll
     if not own:
         return sheet
     cells = [own.get(name, sheet.columns[name]) for name in sheet.names]
-    return Sheet(sheet.names, list(zip(*cells, strict=True)), sheet.places)
+    return sheet.with_columns(cells)
 
 
 def without_units(sheet: Sheet, units: Mapping[str, str]) -> Sheet:
@@ -172,7 +180,7 @@ def without_units(sheet: Sheet, units: Mapping[str, str]) -> Sheet:
         [stripped[name][cell] for cell in own_cells] if name in stripped else own_cells
         for name, own_cells in sheet.columns.items()
     ]
-    return Sheet(sheet.names, list(zip(*cells, strict=True)), sheet.places)
+    return sheet.with_columns(cells)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -226,6 +234,7 @@ def table_of(sheet: Sheet, schema: Schema, name: str) -> Table:
         imputed,
         numbers=predicted,
         number_range=replace(wanted, column=class_column) if wanted else None,
+        file_rows=sheet.file_rows,
     )
 
 
