@@ -37,6 +37,14 @@ INCOMPLETE = {
 PLACES = {"beginning": [0], "middle": [57], "end": [120], "several": [0, 0, 0, 1, 30, 31, 57, 57, 119, 120]}
 """Before which of the 120 complete rows the incomplete ones are inserted."""
 
+RUNS = [
+    ("beginning", "drop"),
+    ("middle", "median"),
+    ("end", "drop"),
+    ("several", "drop"),
+    ("several", "median"),
+]
+
 
 def complete_rows() -> list[str]:
     """120 people with distinct incomes and ages, so that a row is known by each of its numbers."""
@@ -71,7 +79,7 @@ def config_of(file, missing, explainers=("nice", "nearest-enemy")):
     }
 
 
-@pytest.fixture(scope="module", params=[(where, how) for where in PLACES for how in INCOMPLETE], ids="-".join)
+@pytest.fixture(scope="module", params=RUNS, ids="-".join)
 def made(request, tmp_path_factory):
     """The rows of the file as a CSV reader sees them, the option ``missing``, and a run that explains some of them."""
     where, how = request.param
