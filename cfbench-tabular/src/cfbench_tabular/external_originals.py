@@ -47,7 +47,7 @@ def check_originals(rows: pd.DataFrame, data: Table, path: Path) -> None:
             agrees = str(data.values[name][index]) in (str(original), str(original).removesuffix(".0"))
         if not agrees:
             raise UserError(
-                f"{path}: row {unit}: column {name!r}: its original is {original!r}{_of_level(level)}, but that row of "
+                f"{path}: row {unit}: column {name!r}: its original is {str(original)!r}{_of_level(level)}, but that row of "
                 f"{data.name} has {data.text(column, index)}{_filled_in(data, name, int(unit))}: the explanations "
                 "must be of the same rows, counted from 0 in the data file"
             )
