@@ -30,9 +30,16 @@ def executed(command: str, folder: Path) -> str:
     return done.stdout
 
 
+def shown(cell: str) -> str:
+    """A cell as explanations show it: 1.234,50 is 1234.50 and 31.12.2024 is 2024-12-31."""
+    if re.fullmatch(r"\d\d\.\d\d\.\d{4}", cell):
+        return "-".join(reversed(cell.split(".")))
+    return cell.replace(".", "").replace(",", ".") if "," in cell else cell
+
+
 def test_the_commands_of_the_page_work_as_printed(tmp_path: Path) -> None:
-    outputs = {}
-    for language, title, library, text in BLOCK.findall(PAGE.read_text("utf-8")):
+    outputs, page = {}, PAGE.read_text("utf-8")
+    for language, title, library, text in BLOCK.findall(page):
         if title:
             (tmp_path / title).write_text(text, encoding="utf-8")
         if language == "sh" and (not library or importlib.util.find_spec(library) is not None):
@@ -52,6 +59,20 @@ def test_the_commands_of_the_page_work_as_printed(tmp_path: Path) -> None:
     assert re.search(
         r"row \d+ of loans counts as (accepted|rejected) for pipeline; with .* instead of", sentences
     )
+    with (tmp_path / "loans.csv").open(encoding="windows-1252", newline="") as file:
+        applications = list(csv.DictReader(file, delimiter=";"))
+    for run in ("pipeline", "several"):
+        for change in pandas.read_parquet(tmp_path / "runs" / run / "explanations.parquet").itertuples():
+            assert shown(applications[change.row][change.column]) == change.original
+    examples = re.findall(
+        r"row (\d+) of loans counts as [^;]*; with income \S+ EUR instead of ([\d.]+) EUR", page
+    )
+    assert examples
+    for row, before in examples:
+        assert shown(applications[int(row)]["income"]) == before
+    dropped = [row for row, one in enumerate(applications) if one["income"] == "-"]
+    (named,) = {int(row) for row in re.findall(r"--unit (\d+)` says so", page)}
+    assert named in dropped
     several = next(text for command, text in outputs.items() if "explain runs/several" in command)
     assert re.search(r"instead of [\d.]+ EUR.*, or with .* it would count as", " ".join(several.split()))
     filled = pandas.read_parquet(tmp_path / "runs" / "filled" / "scores.parquet")["imputed"].dropna()

@@ -178,7 +178,7 @@ ROWS = st.lists(st.tuples(CELLS, CELLS, st.sampled_from(["a", "b", "?"])), min_s
 def test_imputed_rows_are_those_whose_cells_are_missing(rows, method):
     sheet = Sheet(("x", "y", "class"), rows, [f"my.csv:{line}" for line in range(2, 2 + len(rows))])
     schema = Schema(class_column="class", missing=method, columns={"x": "integer", "y": "numeric"})
-    used = [row for row in rows if row[2] != "?"]
+    used = [row for row, cells in enumerate(rows) if cells[2] != "?"]
     try:
         table = table_of(plain(sheet, schema), schema, "my")
     except UserError:
@@ -186,7 +186,7 @@ def test_imputed_rows_are_those_whose_cells_are_missing(rows, method):
         assert not used or always
         return
     for place, name in enumerate(("x", "y")):
-        lacking = [row for row, cells in enumerate(used) if cells[place] in ("?", "")]
+        lacking = [row for row in used if rows[row][place] in ("?", "")]
         found = table.imputed[name].rows.tolist() if name in table.imputed else []
         assert found == lacking
 

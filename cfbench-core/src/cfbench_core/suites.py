@@ -98,7 +98,8 @@ class Suite(Protocol):
     One that reads tables of the user's own may also have ``csv_document(file, class_column, registry,
     encoding)``, which looks at a CSV file and returns a commented configuration for it, for ``cfbench init --csv``.
     One whose explanations can be scored by what stands next to them may have ``document_for(explanations)``, the
-    configuration of ``cfbench evaluate`` without one.
+    configuration of ``cfbench evaluate`` without one. One that leaves units of the data out may have
+    ``left_out(run, unit)``, which says why it did so with a unit, or returns "".
     """
 
     config: type[Experiment]

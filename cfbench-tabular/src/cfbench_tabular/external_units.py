@@ -55,6 +55,10 @@ def in_declared_units(table: pd.DataFrame, columns: tuple[Column, ...], path: Pa
             values = table["value"].astype(object)
             values[chosen] = _dated(values[chosen], column, own_form, path)
             table = table.assign(value=values)
+            if own_form:
+                originals = table["original"].astype(object)
+                originals[chosen] = _dated(originals[chosen], column, own_form, path)
+                table = table.assign(original=originals)
     return table
 
 

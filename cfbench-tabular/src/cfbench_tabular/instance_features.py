@@ -25,7 +25,7 @@ SCORE, MISCLASSIFIED, SHARE, ENEMY = "factual score", "misclassified", "factual 
 def instance_features(
     model: Classifier, data: PreparedDataset, factuals: Factuals, rows: IntArray
 ) -> dict[str, FloatArray]:
-    """(B,) values of each feature, by name; rows: (B,) the row numbers of the factuals."""
+    """(B,) values of each feature, by name; rows: (B,) the indices of the factuals."""
     if len(factuals) == 0:
         return {name: np.empty(0) for name in (SCORE, MISCLASSIFIED, SHARE, ENEMY)}
     share = np.array([(data.labels == 0).mean(), (data.labels == 1).mean()])

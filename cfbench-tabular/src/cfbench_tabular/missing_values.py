@@ -16,6 +16,7 @@ import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_tabular.column_types import Format
+from cfbench_tabular.file_rows import reason_of
 from cfbench_tabular.schema import ColumnPlan, Schema, text_of
 from cfbench_tabular.schema_inference import kind_of
 from cfbench_tabular.sheet import Sheet, in_order, numbers
@@ -28,7 +29,7 @@ MOST_CATEGORIES = 255
 def without_missing(
     sheet: Sheet, schema: Schema, features: Sequence[ColumnPlan], class_column: str
 ) -> tuple[Sheet, Mapping[str, Imputation]]:
-    """The sheet without missing values, and which were filled in, by column."""
+    """The sheet without missing values, and which were filled in, by column; rows keep their positions in the file."""
     marks = set(schema.missing_marks)
     missing: dict[str, list[int]] = {}
     classes = {text_of(raw, "classes"): "" for raw in schema.classes}
@@ -61,22 +62,35 @@ def without_missing(
             [filled[name].get(row, cell) for row, cell in enumerate(cells)] if name in filled else cells
             for name, cells in sheet.columns.items()
         ]
-        sheet = Sheet(sheet.names, list(zip(*columns, strict=True)), sheet.places)
+        sheet = sheet.with_columns(columns)
     unfilled = {name: rows for name, rows in missing.items() if name not in found}
-    bad = {row for rows in unfilled.values() for row in rows}
-    complete = [row for row in range(len(sheet.rows)) if row not in bad]
+    gaps: dict[int, list[str]] = {}
+    for name, rows in unfilled.items():
+        for row in rows:
+            gaps.setdefault(row, []).append(name)
+    complete = [row for row in range(len(sheet.rows)) if row not in gaps]
     if not complete:
         always = [name for name, rows in unfilled.items() if len(rows) == len(sheet.rows)]
         why = f" (column {always[0]!r} is always missing: set its type to drop)" if always else ""
         raise UserError(
             f"{sheet.places[0]}: every row has a missing value, so 'missing: drop' removes all rows{why}"
         )
-    usable = [sheet.rows[row] for row in complete], [sheet.places[row] for row in complete]
     imputed = {
-        name: Imputation(method, np.flatnonzero(np.isin(complete, missing[name])))
+        name: Imputation(method, sheet.file_rows.in_file([row for row in missing[name] if row not in gaps]))
         for name, (_, method) in found.items()
     }
-    return Sheet(sheet.names, *usable), {name: one for name, one in imputed.items() if len(one.rows)}
+    return _without(sheet, gaps, complete), {name: one for name, one in imputed.items() if len(one.rows)}
+
+
+def _without(sheet: Sheet, gaps: Mapping[int, Sequence[str]], complete: Sequence[int]) -> Sheet:
+    """The ``complete`` rows of a sheet; ``gaps``: the missing columns of the others."""
+    reasons = {row: reason_of(columns) for row, columns in gaps.items()}
+    return Sheet(
+        sheet.names,
+        [sheet.rows[row] for row in complete],
+        [sheet.places[row] for row in complete],
+        sheet.file_rows.drop(reasons, len(sheet.rows)),
+    )
 
 
 def _filled(

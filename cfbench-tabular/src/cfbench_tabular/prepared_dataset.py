@@ -13,6 +13,7 @@ import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_tabular.encoding import Encoding
+from cfbench_tabular.file_rows import FileRows
 from cfbench_tabular.number_range import NumberRange
 from cfbench_tabular.table import FloatArray, Imputation, IntArray, Table
 
@@ -24,6 +25,8 @@ UNKNOWN = len(PARTS)
 PART_NAMES = (*PARTS, "unknown")
 IMPUTED = ("column", "method", "row")
 """The columns of ``imputed.parquet``."""
+DROPPED = ("row", "reason")
+"""The columns of ``dropped.parquet``."""
 Part = Literal["train", "validation", "test"]
 
 
@@ -86,7 +89,7 @@ class PreparedDataset:
         return self.encoding.encode(self.table.values)
 
     def rows(self, part: Part) -> IntArray:
-        """The row numbers of a part of the split, ascending."""
+        """The indices of the rows of a part of the split, ascending."""
         return np.flatnonzero(self.split == PARTS.index(part))
 
     def sample(self, part: Part) -> tuple[FloatArray, IntArray]:
@@ -127,9 +130,9 @@ class PreparedDataset:
         }
 
     def save(self, folder: Path) -> None:
-        """Writes ``table.parquet``, ``rows.parquet`` (target, label, split) and ``dataset.json``.
+        """Writes ``table.parquet``, ``rows.parquet`` (row, target, label, split) and ``dataset.json``.
 
-        And ``imputed.parquet``, where values are filled in.
+        And ``imputed.parquet``, where values are filled in, and ``dropped.parquet``, where rows of the file are left out.
         """
         import pyarrow as pa
         from pyarrow import parquet
@@ -137,7 +140,7 @@ class PreparedDataset:
         features = {column.name: self.table.values[column.name] for column in self.table.columns}
         parquet.write_table(pa.table(features), folder / "table.parquet")
         rows = {
-            "row": np.arange(len(self.table)),
+            "row": self.table.file_rows.in_file(np.arange(len(self.table))),
             "target": self.table.target,
             "label": self.labels,
             "split": np.array(PART_NAMES)[self.split],
@@ -152,6 +155,11 @@ class PreparedDataset:
             ]
             columns = dict(zip(IMPUTED, zip(*gaps, strict=True), strict=True))
             parquet.write_table(pa.table(columns), folder / "imputed.parquet")
+        if self.table.file_rows.dropped:
+            left_out = dict(
+                zip(DROPPED, zip(*self.table.file_rows.dropped.items(), strict=True), strict=True)
+            )
+            parquet.write_table(pa.table(left_out), folder / "dropped.parquet")
         document = {
             "name": self.table.name,
             "classes": list(self.classes),
@@ -185,6 +193,7 @@ class PreparedDataset:
             factual_class=document["factual_class"],
             numbers=rows["number"].to_numpy() if "number" in rows.column_names else None,
             number_range=NumberRange(**document["number_range"]) if document["number_range"] else None,
+            file_rows=_file_rows(folder, rows["row"].to_numpy()),
         )
         split = np.array([PART_NAMES.index(part) for part in rows["split"].to_pylist()], dtype=np.int64)
         labels = rows["label"].to_numpy()
@@ -200,6 +209,23 @@ def _imputed(folder: Path) -> dict[str, Imputation]:
     for gap in parquet.read_table(folder / "imputed.parquet").to_pylist():
         rows.setdefault((gap["column"], gap["method"]), []).append(gap["row"])
     return {name: Imputation(method, np.array(own)) for (name, method), own in rows.items()}
+
+
+def _file_rows(folder: Path, positions: IntArray) -> FileRows:
+    dropped = dropped_rows(folder)
+    if not dropped and np.array_equal(positions, np.arange(len(positions))):
+        return FileRows()
+    return FileRows(positions, dropped)
+
+
+def dropped_rows(folder: Path) -> dict[int, str]:
+    """Why rows of the file are not in a prepared data set, by their positions in the file."""
+    from pyarrow import parquet
+
+    if not (folder / "dropped.parquet").is_file():
+        return {}
+    columns = parquet.read_table(folder / "dropped.parquet")
+    return dict(zip(*(columns[name].to_pylist() for name in DROPPED), strict=True))
 
 
 def _stratified(labels: IntArray, validation: float, test: float, generator: np.random.Generator) -> IntArray:

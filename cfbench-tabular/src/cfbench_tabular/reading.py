@@ -14,6 +14,7 @@ from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, unpack
 from cfbench_tabular.account_forms import with_zeros
 from cfbench_tabular.column_types import inferred_step, nearest_multiple, off_step
 from cfbench_tabular.file_format import decoded, plain_columns, separator_of, without_lines, without_unit
+from cfbench_tabular.file_rows import EMPTY, FileRows
 from cfbench_tabular.missing_values import without_missing
 from cfbench_tabular.number_forms import with_signs, without_limits
 from cfbench_tabular.schema import WHITESPACE, ColumnPlan, Schema, text_of
@@ -45,6 +46,8 @@ def read_sheet(path: Path, schema: Schema) -> Sheet:
 def sheet_as_written(path: Path, schema: Schema) -> Sheet:
     """A delimited text file (also .gz and .Z); the first row names the columns, or the schema does.
 
+    A row of nothing but separators is left out, and a blank line is no row, as in pandas.
+
     Raises:
         UserError: if it cannot be read, is empty, or has rows of unequal length.
     """
@@ -52,6 +55,7 @@ def sheet_as_written(path: Path, schema: Schema) -> Sheet:
     separator = schema.separator or separator_of(text)
     rows: list[list[str]] = []
     lines: list[int] = []
+    empty: list[int] = []  # the positions of rows without any cell
     if separator == WHITESPACE:
         for number, content in enumerate(text.splitlines(), 1 + schema.skip_lines):
             if content.strip():
@@ -59,10 +63,14 @@ def sheet_as_written(path: Path, schema: Schema) -> Sheet:
                 lines.append(number)
     else:
         for row, line in separated_rows(text, separator, str(path), schema.skip_lines):
-            rows.append([_one_line(cell.strip()) for cell in row])
-            lines.append(line)
+            if any(cell.strip() for cell in row):
+                rows.append([_one_line(cell.strip()) for cell in row])
+                lines.append(line)
+            elif rows or not schema.header:
+                empty.append(len(rows) + len(empty))
     if schema.header and rows:
         names, rows, lines = tuple(rows[0]), rows[1:], lines[1:]
+        empty = [row - 1 for row in empty]
     else:
         names = tuple(plan.name for plan in schema.plans())
     if "\0" in text:
@@ -77,7 +85,8 @@ def sheet_as_written(path: Path, schema: Schema) -> Sheet:
     _check_names(path, names)
     for name in names:
         check_identifier(name, f"{path}: the name of a column")
-    return Sheet(names, rows, [f"{path}:{line}" for line in lines])
+    file_rows = FileRows.without(dict.fromkeys(empty, EMPTY), len(rows) + len(empty))
+    return Sheet(names, rows, [f"{path}:{line}" for line in lines], file_rows)
 
 
 def _wrong_length(row: Sequence[str], names: Sequence[str]) -> str:
@@ -157,7 +166,7 @@ def replaced(sheet: Sheet, columns: Mapping[str, Sequence[str]], unchanged: Coll
     if not own:
         return sheet
     cells = [own.get(name, sheet.columns[name]) for name in sheet.names]
-    return Sheet(sheet.names, list(zip(*cells, strict=True)), sheet.places)
+    return sheet.with_columns(cells)
 
 
 def without_units(sheet: Sheet, units: Mapping[str, str]) -> Sheet:
@@ -173,7 +182,7 @@ def without_units(sheet: Sheet, units: Mapping[str, str]) -> Sheet:
         [stripped[name][cell] for cell in own_cells] if name in stripped else own_cells
         for name, own_cells in sheet.columns.items()
     ]
-    return Sheet(sheet.names, list(zip(*cells, strict=True)), sheet.places)
+    return sheet.with_columns(cells)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -227,6 +236,7 @@ def table_of(sheet: Sheet, schema: Schema, name: str) -> Table:
         imputed,
         numbers=predicted,
         number_range=replace(wanted, column=class_column) if wanted else None,
+        file_rows=sheet.file_rows,
     )
 
 

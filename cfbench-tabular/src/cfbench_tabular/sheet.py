@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_tabular.column_types import Format, number_of
+from cfbench_tabular.file_rows import EVERY_ROW, FileRows
 from cfbench_tabular.number_forms import hint_on
 from cfbench_tabular.table import FloatArray
 
@@ -22,16 +23,22 @@ class Sheet:
         names: the names of the columns.
         rows: the cells of each row, as many as ``names``.
         places: the file and line of each row, ``my.csv:17``.
+        file_rows: the position of each row in the file.
     """
 
     names: tuple[str, ...]
     rows: Sequence[Sequence[str]]
     places: Sequence[str]
+    file_rows: FileRows = EVERY_ROW
 
     @functools.cached_property
     def columns(self) -> Mapping[str, tuple[str, ...]]:
         """The cells of each column, by its name."""
         return dict(zip(self.names, zip(*self.rows, strict=True), strict=True))
+
+    def with_columns(self, columns: Sequence[Sequence[str]]) -> Sheet:
+        """The sheet with other cells, given by column."""
+        return replace(self, rows=list(zip(*columns, strict=True)))
 
 
 def numbers(cells: Sequence[str], column: str, places: Sequence[str], form: Format = "number") -> FloatArray:

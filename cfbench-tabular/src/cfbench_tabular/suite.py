@@ -28,6 +28,7 @@ from cfbench_tabular.study_factuals import FACTUALS, in_place_of
 
 if TYPE_CHECKING:
     from cfbench_core.registry import Registry
+    from cfbench_core.run_directory import Run
 
 STEPS = "cfbench_tabular.steps"
 
@@ -203,6 +204,14 @@ class TabularSuite(LifecycleSuite):
         if protocol.repeats and cell.study.external is None:
             added[REPEATED] = _with_another_seed(stages["explanations"])
         return added
+
+    # Runs
+
+    def left_out(self, run: Run, unit: str) -> str:
+        """Why a row of the file is not in the table; "" if it is there, or the data is not in the cache any more."""
+        from cfbench_tabular.view import left_out
+
+        return left_out(run, unit)
 
     # Documents
 

@@ -11,10 +11,11 @@ import numpy as np
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_tabular.column_types import Format, off_step, text_of_number
 from cfbench_tabular.constraints import Constraint
+from cfbench_tabular.file_rows import EVERY_ROW, FileRows
+from cfbench_tabular.file_rows import IntArray as IntArray
 from cfbench_tabular.number_range import NumberRange
 
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 AnyArray = np.ndarray[tuple[int, ...], np.dtype[Any]]
 
@@ -85,7 +86,7 @@ class Imputation:
 
     Attributes:
         method: a key of ``FILLED_IN``.
-        rows: the rows, ascending.
+        rows: the rows, by their positions in the file, ascending.
     """
 
     method: str
@@ -94,7 +95,7 @@ class Imputation:
 
 @dataclass(frozen=True)
 class Table:
-    """N rows of a data set. A row is identified by its position in the file, from 0.
+    """N rows of a data set. A row is identified by its position in the file, from 0; ``file_rows`` converts it.
 
     Attributes:
         name: the name of the data set.
@@ -108,6 +109,7 @@ class Table:
         factual_class: the class of the rows to explain, of several that are not the target; None: all of them.
         numbers: (N,) the numbers behind the classes of a class column of numbers, which regression predicts.
         number_range: those of the target class.
+        file_rows: the positions of the rows in the file, and why others were dropped.
     """
 
     name: str
@@ -120,12 +122,17 @@ class Table:
     factual_class: str | None = None
     numbers: FloatArray | None = None
     number_range: NumberRange | None = None
+    file_rows: FileRows = EVERY_ROW
 
     def __post_init__(self) -> None:
         if not self.columns:
             raise UserError(f"{self.name}: has no feature columns")
         if len({column.name for column in self.columns}) < len(self.columns):
             raise UserError(f"{self.name}: two columns have the same name")
+        if self.file_rows.positions is not None and len(self.file_rows.positions) != len(self):
+            raise UserError(
+                f"{self.name}: has {len(self.file_rows.positions)} positions in the file for {len(self)} rows"
+            )
         for column in self.columns:
             self._check(column)
         for constraint in self.constraints:
@@ -135,17 +142,22 @@ class Table:
         return len(self.target)
 
     def imputed_columns(self, rows: IntArray) -> list[dict[str, str]]:
-        """For each of (n,) rows its filled-in columns, with their values as text."""
+        """For each of (n,) rows of the file its filled-in columns, with their values as text."""
         found: list[dict[str, str]] = [{} for _ in rows]
         for column in self.columns:
             if column.name in self.imputed:
                 for place in np.flatnonzero(np.isin(rows, self.imputed[column.name].rows)):
-                    found[place][column.name] = self.text(column, int(rows[place]))
+                    found[place][column.name] = self.text(column, int(self.file_rows.indices(rows[place])))
         return found
 
-    def text(self, column: Column, row: int) -> str:
+    def texts(self, row: int) -> dict[str, str]:
+        """The values of a row of the file as text, by column."""
+        index = int(self.file_rows.indices(row))
+        return {column.name: self.text(column, index) for column in self.columns}
+
+    def text(self, column: Column, index: int) -> str:
         """A value as text, as explanations show it: a number with the decimals of its column, a date in ISO 8601."""
-        value = self.values[column.name][row]
+        value = self.values[column.name][index]
         numeric = column.kind == "numeric"
         return text_of_number(float(value), column.format, column.step) if numeric else str(value)
 
@@ -178,14 +190,14 @@ class Table:
             if bad.any():
                 raise UserError(
                     f"{self.name}: column {column.name!r} is missing or infinite in {bad.sum()} rows "
-                    f"(the first is row {np.argmax(bad)}): fill them in or drop them"
+                    f"(the first is row {self.file_rows.in_file(np.argmax(bad))}): fill them in or drop them"
                 )
             off = off_step(values, column.step) if column.step is not None else bad
             if off.any():
-                row = int(np.argmax(off))
+                index = int(np.argmax(off))
                 raise UserError(
-                    f"{self.name}: row {row}: column {column.name!r}: {values[row]:.12g} is not a multiple of its step "
-                    f"{column.step:g}: correct the value or the type of the column"
+                    f"{self.name}: row {self.file_rows.in_file(index)}: column {column.name!r}: {values[index]:.12g} is "
+                    f"not a multiple of its step {column.step:g}: correct the value or the type of the column"
                 )
             return
         if len(column.levels) < 2:
@@ -211,8 +223,9 @@ class Table:
                 )
         violated = ~constraint.holds(self.values)
         if violated.any():
-            row = int(np.argmax(violated))
-            found, expected = self.values[constraint.column][row], constraint.expected(self.values)[row]
+            index = int(np.argmax(violated))
+            found, expected = self.values[constraint.column][index], constraint.expected(self.values)[index]
+            row = self.file_rows.in_file(index)
             raise UserError(
                 f"{self.name}: constraint {str(constraint)!r} is violated in {violated.sum()} rows (first: row {row}: "
                 f"{constraint.column} is {found:g}, not {expected:g}): "

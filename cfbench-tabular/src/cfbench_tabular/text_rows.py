@@ -18,6 +18,8 @@ WORD = re.compile(r"[A-Za-z]*[^\W\x00-\x7f]\w{0,20}|[^\x00-\x7f]")
 def separated_rows(text: str, separator: str, file: str, skipped: int = 0) -> Iterator[tuple[list[str], int]]:
     """The cells of each row of a text, and the number of its last line; ``skipped``: lines of the file before the text.
 
+    A line without any separator and without any text is no row.
+
     Raises:
         UserError: if a cell cannot be read, or the quote before a cell of several lines is not closed at its end.
     """
@@ -96,7 +98,7 @@ def _records(
     try:
         for row in reader:
             last = reader.line_num + skipped
-            if row and any(cell.strip() for cell in row):
+            if len(row) > 1 or any(cell.strip() for cell in row):
                 yield row, first, last, list(read) if last > first else []
             read.clear()
             first = last + 1

@@ -14,6 +14,7 @@ from cfbench_core.view.blocks import Block, Drawing, Editor, Facts, Field, Grid,
 if TYPE_CHECKING:
     import pandas as pd
 
+    from cfbench_core.run_directory import Run
     from cfbench_core.view.viewers import Constraints, LiveExplainer, LiveUnit, UnitData
     from cfbench_tabular.prepared_dataset import PreparedDataset
     from cfbench_tabular.table import Column
@@ -44,10 +45,10 @@ class TabularViewer:
             return [Note(note), *_changes_alone(unit)]
         data = _data(folder)
         row = int(unit.unit)
-        values = {column.name: data.table.text(column, row) for column in data.table.columns}
+        values, index = data.table.texts(row), int(data.table.file_rows.indices(row))
         first = next((rows.iloc[0] for rows in unit.explanations.values() if len(rows)), None)
         imputed = _imputed(data, row)
-        facts = [("row", f"{row} of {data.table.name}"), ("class in the data", str(data.table.target[row]))]
+        facts = [("row", f"{row} of {data.table.name}"), ("class in the data", str(data.table.target[index]))]
         if first is not None:
             facts += [("prediction", str(first["factual_class"])), ("wanted", str(first["wanted_class"]))]
         if imputed:
@@ -120,8 +121,7 @@ class TabularViewer:
         rows = context.step("to_rows")(chunk, answers)
         if rows.empty:
             return [Note(f"{live.name} finds no counterfactual under these constraints.", "warn")]
-        row = int(unit.units["row"].iloc[0])
-        values = {column.name: data.table.text(column, row) for column in data.table.columns}
+        values = data.table.texts(int(unit.units["row"].iloc[0]))
         parts = {number: _changed(part, data) for number, part in _sets(rows)}
         names = [live.name if len(parts) == 1 else f"{live.name} ({number})" for number in parts]
         shown: list[list[Text | str]] = [
@@ -166,6 +166,23 @@ def _data(folder: Path) -> PreparedDataset:
     from cfbench_tabular.prepared_dataset import PreparedDataset
 
     return PreparedDataset.load(folder)
+
+
+def left_out(run: Run, unit: str) -> str:
+    """Why a row of a file is not in any table of a run; "" if it is, or if the tables are not in the cache any more."""
+    from cfbench_core.view.viewers import known_store, recorded_stages
+    from cfbench_tabular.prepared_dataset import dropped_rows
+
+    folders = {}
+    for cell in run.cells():
+        key = recorded_stages(run, cell.id).get("data")
+        if key is not None and known_store().has("data", key):
+            folders[str(cell.labels["dataset"])] = known_store().path("data", key)
+    for name, folder in folders.items():
+        dropped = dropped_rows(folder)
+        if unit.isdecimal() and int(unit) in dropped:
+            return f"row {int(unit)} of {name} was dropped, because {dropped[int(unit)]}"
+    return ""
 
 
 def _imputed(data: PreparedDataset, row: int) -> dict[str, str]:

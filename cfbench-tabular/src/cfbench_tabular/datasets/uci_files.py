@@ -92,6 +92,7 @@ def files_of(name: str) -> DataFiles:
 
 def read_raw(name: str, description: SourceFiles, paths: Sequence[Path]) -> Table:
     """The rows of UCI's files, concatenated."""
+    from cfbench_tabular.file_rows import FileRows
     from cfbench_tabular.reading import read_sheet, table_of
     from cfbench_tabular.sheet import Sheet
 
@@ -101,7 +102,8 @@ def read_raw(name: str, description: SourceFiles, paths: Sequence[Path]) -> Tabl
     ]
     rows = [row for sheet in sheets for row in sheet.rows]
     places = [place for sheet in sheets for place in sheet.places]
-    return table_of(Sheet(sheets[0].names, rows, places), description.schema, name)
+    file_rows = FileRows.of_files([(sheet.file_rows, len(sheet.rows)) for sheet in sheets])
+    return table_of(Sheet(sheets[0].names, rows, places, file_rows), description.schema, name)
 
 
 def read_study(name: str, description: SourceFiles, path: Path) -> Table:
@@ -135,7 +137,8 @@ def read_study(name: str, description: SourceFiles, path: Path) -> Table:
         missing="error",
     )
     rows = [[*(row[place] for place in in_uci_order), row[-1]] for row in sheet.rows]
-    return table_of(Sheet((*(plan.name for plan in features), class_column), rows, sheet.places), study, name)
+    names = (*(plan.name for plan in features), class_column)
+    return table_of(Sheet(names, rows, sheet.places, sheet.file_rows), study, name)
 
 
 def _study_type(plan: ColumnPlan) -> Any:

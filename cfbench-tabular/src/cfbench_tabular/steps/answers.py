@@ -10,6 +10,7 @@ import pandas as pd
 
 from cfbench_core.stages import TaskContext
 from cfbench_tabular.column_types import text_of_number
+from cfbench_tabular.external_originals import check_originals
 from cfbench_tabular.external_rows import long_rows
 from cfbench_tabular.external_units import in_declared_units, warn_of_scaled
 from cfbench_tabular.feature_changes import apply, feature_changes
@@ -83,9 +84,10 @@ def read_file(context: TaskContext, table: pd.DataFrame, path: Path) -> pd.DataF
         column.name: data.values[column.name] if column.format == "number" else _as_text(data, column)
         for column in data.columns
     }
-    rows = long_rows(in_declared_units(table, data.columns, path), features, path)
+    rows = long_rows(in_declared_units(table, data.columns, path), features, path, data.file_rows)
+    check_originals(rows, data, path)
     warn_of_scaled(rows, data, prepared.encoding, path)
-    return rows
+    return rows.drop(columns="original")
 
 
 def _as_text(table: Table, column: Column) -> AnyArray:

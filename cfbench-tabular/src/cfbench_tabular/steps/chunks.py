@@ -24,6 +24,7 @@ class Chunk:
         model: the classifier. data: its data set.
         factuals: the units as explainers see them.
         background, labels: (n, d) the encoded training rows, and (n,) their classes.
+        indices: (B,) where the factuals are in the arrays of the table.
     """
 
     units: pd.DataFrame
@@ -33,17 +34,21 @@ class Chunk:
     background: FloatArray
     labels: IntArray
 
+    @property
+    def indices(self) -> IntArray:
+        return self.data.table.file_rows.indices(self.units["row"].to_numpy())
+
     queries: ClassVar[tuple[str, ...]] = ("predict_proba", "log_odds_gradient")
     seconds_of_loading: ClassVar[float] = 20.0
 
 
 def open_chunk(context: TaskContext, data: PreparedDataset, model: Classifier, units: pd.DataFrame) -> Chunk:
     """The units of a task with their encoded rows."""
-    vectors = data.vectors[units["row"].to_numpy()]
+    vectors = data.vectors[data.table.file_rows.indices(units["row"].to_numpy())]
     factuals = Factuals(vectors, units["factual_class"].to_numpy(), tuple(units["unit"]))
     return Chunk(units, model, data, factuals, *data.sample("train"))
 
 
 def describe(chunk: Chunk) -> dict[str, FloatArray]:
     """The features of the factuals, whichever method explains them."""
-    return instance_features(chunk.model, chunk.data, chunk.factuals, chunk.units["row"].to_numpy())
+    return instance_features(chunk.model, chunk.data, chunk.factuals, chunk.indices)

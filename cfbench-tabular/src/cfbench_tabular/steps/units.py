@@ -53,17 +53,18 @@ def predicted_names(model: Any, data: PreparedDataset) -> AnyArray:
 def units_table(
     data: PreparedDataset, rows: IntArray, classes: IntArray
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The units of the given rows (n,) with their predicted classes (n,), and the summary of the stage.
+    """The units of the given rows (n,), indices, with their predicted classes (n,), and the summary of the stage.
 
-    Columns: unit (the row number, as text), group, row, factual_class (0 or 1, as predicted), part, imputed (the filled-in
-    values of the row by column, as JSON; missing if there are none).
+    Columns: unit (the position of the row in the file, as text), group, row (the same, as a number), factual_class (0 or 1,
+    as predicted), part, imputed (the filled-in values of the row by column, as JSON; missing if there are none).
     """
-    imputed = data.table.imputed_columns(rows)
+    in_file = data.table.file_rows.in_file(rows)
+    imputed = data.table.imputed_columns(in_file)
     units = pd.DataFrame(
         {
-            "unit": [str(row) for row in rows],
+            "unit": [str(row) for row in in_file],
             "group": np.arange(len(rows)),
-            "row": rows,
+            "row": in_file,
             "factual_class": classes,
             "part": np.array(PART_NAMES)[data.split[rows]],
             "imputed": pd.array(

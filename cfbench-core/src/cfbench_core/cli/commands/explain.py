@@ -16,7 +16,9 @@ from cfbench_core.cli.group import subcommand
 from cfbench_core.cli.options import StudyOptions
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.explained_units import explained_units
+from cfbench_core.registry import installed
 from cfbench_core.run_directory import Run, RunCell
+from cfbench_core.specs import resolve
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,12 +111,23 @@ def _units(run: Run, wanted: str) -> frozenset[str]:
     known = [str(unit) for unit in run.scores["unit"].dropna().unique()]
     found = frozenset(unit for unit in known if unit == wanted or unit.startswith(f"{wanted}/"))
     if not found:
+        if reason := _why_left_out(run, wanted):
+            raise UserError(f"{wanted!r} was not explained in {run.directory}: {reason}")
         beginnings = {unit.partition("/")[0] for unit in known}
         hint = did_you_mean(wanted, sorted({*known, *beginnings}))
         raise UserError(
             f"{wanted!r} was not explained in {run.directory}.{hint}  (cfbench explain {run.directory} --list)"
         )
     return found
+
+
+def _why_left_out(run: Run, unit: str) -> str:
+    """Why the suite left a unit out of the data; "" if it did not, or is not installed any more."""
+    registry = installed()
+    if run.suite not in registry.suites():
+        return ""
+    suite = resolve(registry.find(run.suite, "suite", run.suite).spec.target)()
+    return str(suite.left_out(run, unit)) if hasattr(suite, "left_out") else ""
 
 
 def _show(run: Run, units: frozenset[str], form: str) -> bool:
