@@ -145,15 +145,28 @@ def test_lore_gives_one_counterfactual_for_each_rule(numbers):
     assert rows.max(axis=1) == pytest.approx([3.0, 3.0], abs=0.1)
 
 
-def test_a_set_refuses_a_row_that_is_near_or_for_which_it_has_no_room():
-    sets = SpacedSets(2, 2, 1, 0.5)
+def test_a_set_refuses_a_row_that_is_near_or_for_which_it_has_no_room(numbers):
+    sets = SpacedSets(np.full((2, 1), 0.2), 2, numbers(1), 0.5)
     assert sets.add(0, np.array([0.0])) and not sets.add(0, np.array([0.4]))
     assert sets.add(0, np.array([0.5])) and not sets.add(0, np.array([9.0]))
     assert sets.full(0) and sets.unfilled().tolist() == [1]
     assert np.array_equal(sets.results(), [[[0.0], [0.5]], [[np.nan], [np.nan]]], equal_nan=True)
-    assert not SpacedSets(1, 1, 1, 0.0).full(0)
+    assert not SpacedSets(np.zeros((1, 1)), 1, numbers(1), 0.0).full(0)
 
 
-def test_equal_rows_are_refused_without_a_minimum_distance():
-    sets = SpacedSets(1, 2, 1, 0.0)
+def test_a_row_takes_the_place_of_those_that_contain_its_changes(numbers):
+    sets = SpacedSets(np.zeros((1, 3)), 4, numbers(3), 0.5)
+    for row in ([0.0, -9.0, 0.0], [2.0, 1.0, 0.0], [2.0, 0.0, 1.0], [0.0, 0.0, 3.0]):
+        assert sets.add(0, np.array(row))
+    assert not sets.add(0, np.array([-1.0, -9.0, 0.0])), "full"
+    sets = SpacedSets(np.zeros((1, 3)), 4, numbers(3), 0.5)
+    for row in ([0.0, -9.0, 0.0], [2.0, 1.0, 0.0], [2.0, 0.0, 1.0]):
+        assert sets.add(0, np.array(row))
+    assert not sets.add(0, np.array([-1.0, -9.5, 0.0])) and sets.add(0, np.array([1.9, 0.0, 0.0]))
+    assert np.array_equal(sets.rows[0], [[0, -9, 0], [1.9, 0, 0], [np.nan] * 3, [np.nan] * 3], equal_nan=True)
+    assert sets.counts[0] == 2
+
+
+def test_equal_rows_are_refused_without_a_minimum_distance(numbers):
+    sets = SpacedSets(np.zeros((1, 1)), 2, numbers(1), 0.0)
     assert sets.add(0, np.array([1.0])) and not sets.add(0, np.array([1.0]))
