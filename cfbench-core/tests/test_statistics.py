@@ -35,7 +35,9 @@ def exhaustive(values: list[float], clusters: list[int], level: float = 0.95) ->
 
 
 def test_a_percentile_interval_leaves_out_missing_replicates() -> None:
-    assert statistics.percentile_interval([*range(41), NAN]) == pytest.approx((1.0, 39.0))  # a fortieth on each side
+    assert statistics.percentile_interval([*range(41), NAN]) == pytest.approx(
+        (1.0, 39.0)
+    )  # a fortieth on each side
     assert statistics.percentile_interval([3.0], level=0.5) == (3.0, 3.0)
     assert np.isnan(statistics.percentile_interval([NAN, NAN])).all()
     assert np.isnan(statistics.percentile_interval([])).all()

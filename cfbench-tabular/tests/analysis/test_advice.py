@@ -147,7 +147,7 @@ def test_a_missing_feature_is_asked_for_in_words(write: Any, make_cell: Any) -> 
     for model, summary, near in (("mlp", {"neurons": 8}, "a"), ("forest", {}, "b")):
         distances = {who: [1.0 if who == near else 2.0] * 12 for who in "ab"}
         cells = [make_cell(who, {"feasible": [1] * 12, "L2": distances[who]}, model=model) for who in "ab"]
-        runs.append(write(*cells, name=model, models={model: summary}))
+        runs.append(write(*cells, name=model, models={f"{model} on flowers": summary}))
     tree = of(advice.table(runs), "tree")
     assert tree["condition"].tolist() == ["a network", "", ""]
     assert dict(zip(tree["branch"], tree["explainer"], strict=True)) == {"": "a, b", "yes": "a", "no": "b"}
