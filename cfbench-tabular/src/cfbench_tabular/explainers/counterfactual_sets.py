@@ -113,6 +113,8 @@ def diverse_subset(
                 objective = objective - worth * np.linalg.det(own) * rest
             best = int(np.where(remaining, objective, np.inf).argmin())
         found.append(best)
+        if len(found) == size:
+            break
         remaining &= alternatives(best)
         nearness = 1 / (1 + distances(rows, rows[best], weights))
         similarity = np.concatenate([similarity, nearness[:, None]], axis=1)
