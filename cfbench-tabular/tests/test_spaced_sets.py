@@ -50,11 +50,22 @@ def test_counterfactuals_are_valid_rows_and_the_minimum_distance_apart(setting, 
         assert all(np.linalg.norm(one - other) >= 0.5 - 1e-12 for one, other in combinations(rows[here], 2))
 
 
+def contains(row, other, factual):
+    """Whether the row makes the changes of another one, position by position."""
+    return all(
+        place == before or (place > before and own >= place) or (place < before and own <= place)
+        for own, place, before in zip(row.tolist(), other.tolist(), factual.tolist(), strict=True)
+    )
+
+
 @pytest.mark.parametrize("name", EXPLAINERS)
-def test_the_first_is_the_one_that_is_found_alone(setting, name):
+def test_the_first_is_the_one_that_is_found_alone_or_does_with_less(setting, name):
     _, model, factuals, context = setting
     alone = found(EXPLAINERS[name], model, factuals, context, 1)[:, 0]
-    assert np.array_equal(found(EXPLAINERS[name], model, factuals, context, 3)[:, 0], alone)
+    first = found(EXPLAINERS[name], model, factuals, context, 3)[:, 0]
+    assert (alone == first).all(axis=1).mean() > 0.5
+    for row, other, factual in zip(alone, first, factuals.vectors, strict=True):
+        assert contains(row, other, factual)
 
 
 @pytest.mark.parametrize("name", EXPLAINERS)
@@ -83,8 +94,13 @@ def test_nice_takes_the_next_nearest_rows_in_turn(setting):
         for index in (np.abs(enemies - row) @ weight).argsort(kind="stable"):
             alone = replace(context, background=enemies[index : index + 1])
             copied = found(nice.NICE(nice.Config(scale="deviation")), model, one, alone, 1)[0, 0]
-            if all(np.linalg.norm(copied - other) >= 0.7 for other in expected):
-                expected.append(copied)
+            if any(contains(copied, other, row) for other in expected):
+                continue
+            stays = [other for other in expected if not contains(other, copied, row)]
+            if all(np.linalg.norm(copied - other) >= 0.7 for other in stays):
+                places = [at for at, other in enumerate(expected) if contains(other, copied, row)]
+                stays.insert(places[0] if places else len(stays), copied)
+                expected = stays
             if len(expected) == 3:
                 break
         given = sets[place][~np.isnan(sets[place]).any(axis=1)]
@@ -117,15 +133,14 @@ def test_sedc_finds_every_irreducible_set_of_columns(network, numbers, seed, cos
 
 
 def test_growing_spheres_finds_the_second_nearest_point_around_the_first(linear, numbers):
-    """Of the points beyond the line at 1, half a unit from (1, 0), those at (1, .5) and (1, -.5) are the nearest."""
+    """Of the points on the line x + y = 1, half a unit from the nearest, (.5, .5), there is one on each side."""
     options = growing_spheres.Config(samples=20_000)
     context = Context(numbers(2), np.zeros((1, 2)), lambda unit: generator("test", unit))
     factuals = Factuals(np.zeros((1, 2)), np.array([0]), ("one",))
-    rows = found(growing_spheres.GrowingSpheres(options), linear([1.0, 0.0], -1.0), factuals, context, 3)[0]
-    assert rows[0] == pytest.approx([1.0, 0.0], abs=0.02)
-    assert np.linalg.norm(rows[1:], axis=1) == pytest.approx(np.sqrt(1.25), abs=0.03)
-    assert np.abs(rows[1:, 1]) == pytest.approx(0.5, abs=0.03)
-    assert rows[1, 1] * rows[2, 1] < 0
+    rows = found(growing_spheres.GrowingSpheres(options), linear([1.0, 1.0], -1.0), factuals, context, 3)[0]
+    assert rows[0] == pytest.approx([0.5, 0.5], abs=0.02)
+    assert np.linalg.norm(rows[1:], axis=1) == pytest.approx(np.sqrt(0.75), abs=0.03)
+    assert np.sort(rows[1:, 0]) == pytest.approx([0.5 - np.sqrt(1 / 8), 0.5 + np.sqrt(1 / 8)], abs=0.03)
 
 
 def test_lore_gives_one_counterfactual_for_each_rule(numbers):
@@ -145,15 +160,28 @@ def test_lore_gives_one_counterfactual_for_each_rule(numbers):
     assert rows.max(axis=1) == pytest.approx([3.0, 3.0], abs=0.1)
 
 
-def test_a_set_refuses_a_row_that_is_near_or_for_which_it_has_no_room():
-    sets = SpacedSets(2, 2, 1, 0.5)
+def test_a_set_refuses_a_row_that_is_near_or_for_which_it_has_no_room(numbers):
+    sets = SpacedSets(np.full((2, 1), 0.2), 2, numbers(1), 0.5)
     assert sets.add(0, np.array([0.0])) and not sets.add(0, np.array([0.4]))
     assert sets.add(0, np.array([0.5])) and not sets.add(0, np.array([9.0]))
     assert sets.full(0) and sets.unfilled().tolist() == [1]
     assert np.array_equal(sets.results(), [[[0.0], [0.5]], [[np.nan], [np.nan]]], equal_nan=True)
-    assert not SpacedSets(1, 1, 1, 0.0).full(0)
+    assert not SpacedSets(np.zeros((1, 1)), 1, numbers(1), 0.0).full(0)
 
 
-def test_equal_rows_are_refused_without_a_minimum_distance():
-    sets = SpacedSets(1, 2, 1, 0.0)
+def test_a_row_takes_the_place_of_those_that_contain_its_changes(numbers):
+    sets = SpacedSets(np.zeros((1, 3)), 4, numbers(3), 0.5)
+    for row in ([0.0, -9.0, 0.0], [2.0, 1.0, 0.0], [2.0, 0.0, 1.0], [0.0, 0.0, 3.0]):
+        assert sets.add(0, np.array(row))
+    assert not sets.add(0, np.array([-1.0, -9.0, 0.0])), "full"
+    sets = SpacedSets(np.zeros((1, 3)), 4, numbers(3), 0.5)
+    for row in ([0.0, -9.0, 0.0], [2.0, 1.0, 0.0], [2.0, 0.0, 1.0]):
+        assert sets.add(0, np.array(row))
+    assert not sets.add(0, np.array([-1.0, -9.5, 0.0])) and sets.add(0, np.array([1.9, 0.0, 0.0]))
+    assert np.array_equal(sets.rows[0], [[0, -9, 0], [1.9, 0, 0], [np.nan] * 3, [np.nan] * 3], equal_nan=True)
+    assert sets.counts[0] == 2
+
+
+def test_equal_rows_are_refused_without_a_minimum_distance(numbers):
+    sets = SpacedSets(np.zeros((1, 1)), 2, numbers(1), 0.0)
     assert sets.add(0, np.array([1.0])) and not sets.add(0, np.array([1.0]))

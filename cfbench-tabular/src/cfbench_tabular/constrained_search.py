@@ -4,7 +4,8 @@ An explainer queries the model through :class:`ConstrainedModel`, which repairs 
 (``dependent_columns.py``): to change the height is to change the area. A row that cannot be repaired within the limits of
 the factual is in the factual's class, so that no search ends there. The rows that the explainer returns are repaired
 in the same way, and are therefore in the class that it found. Of a set, those are left out that the repair brings closer
-to an earlier one than the explainer promises (its option ``minimum_distance``).
+to an earlier one than the explainer promises (its option ``minimum_distance``), and those that contain
+the changes of another one.
 
 The limits of the constrained columns are those of one factual where such a column is immutable or one-way, or where the
 factual is outside of its range; all other factuals of a class share them. Explainers that solve a programme with the
@@ -27,6 +28,7 @@ from cfbench_tabular.dependent_columns import DependentColumns
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.explainers.counterfactual_sets import distinct
+from cfbench_tabular.explainers.dominance import Dominance
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 
@@ -50,7 +52,7 @@ def explain_with_constraints(
         rows = found.checked(own, context, type(explainer).__name__).copy()
         given = complete(rows.reshape(-1, rows.shape[-1])).reshape(rows.shape[:-1])
         rows[given] = constrained.repaired(rows[given])[0]
-        rows = _spaced(rows, given, _minimum_distance(explainer))
+        rows = _alternatives(rows, given, explainer, Dominance(context.encoding, own.vectors))
         if counterfactuals is None:
             counterfactuals = np.full((len(factuals), *rows.shape[1:]), np.nan)
             details = {name: np.full(len(factuals), np.nan) for name in found.details}
@@ -62,12 +64,24 @@ def explain_with_constraints(
     return Explanation(counterfactuals, details)
 
 
-def _spaced(sets: FloatArray, given: BoolArray, minimum: float) -> FloatArray:
-    """Sets (B, n, d) without the rows that the repair has brought too close to an earlier one of their set; NaN last."""
-    remaining = distinct(sets, given, minimum)
+def _alternatives(
+    sets: FloatArray, given: BoolArray, explainer: Explainer, dominance: Dominance
+) -> FloatArray:
+    """Sets (B, n, d) without the rows that, repaired, are too close to an earlier one of their set, or contain the changes
+    of another one; NaN last."""
+    remaining = distinct(sets, given, _minimum_distance(explainer))
+    if _promises_alternatives(explainer):
+        remaining = dominance.undominated(sets, remaining)
     order = np.argsort(~remaining, axis=1, kind="stable")
     spaced = np.where(remaining[..., None], sets, np.nan)
     return np.take_along_axis(spaced, order[..., None], axis=1)
+
+
+def _promises_alternatives(explainer: Explainer) -> bool:
+    """Whether none of its counterfactuals contains the changes of another one: if they have a minimum distance, and the
+    method is not as published."""
+    config = getattr(explainer, "config", None)
+    return hasattr(config, "minimum_distance") and getattr(config, "loop", "") != "published"
 
 
 def _minimum_distance(explainer: Explainer) -> float:

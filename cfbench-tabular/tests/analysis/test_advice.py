@@ -102,6 +102,57 @@ def test_ties_share_a_win_and_failures_win_nothing(write: Any, make_cell: Any) -
     assert root["value"] == pytest.approx((0.5 + 1 + 1) / 3)
 
 
+def test_a_leaf_names_all_that_tie_and_a_split_without_a_difference_is_merged(
+    write: Any, make_cell: Any
+) -> None:
+    """Six explainers tie in every row; the seventh has the only answer to rows with a high score."""
+    scores = np.linspace(0.5, 1.0, 40)
+    hard = scores > 0.8
+    cells = [
+        make_cell(
+            name,
+            {"feasible": np.where(hard, 0, 1), "L2": np.full(40, 1.0)},
+            details={"factual score": scores},
+        )
+        for name in "abcdef"
+    ]
+    cells.append(make_cell("g", {"feasible": np.where(hard, 1, 0), "L2": np.full(40, 2.0)}))
+    queries = Advice(Config(score=0.6))
+    table = queries.table([write(*cells)])
+    tree = of(table, "tree", "validity")
+    assert len(tree) == 3, "one question, although deeper trees are allowed"
+    advised = dict(zip(tree["branch"], tree["explainer"], strict=True))
+    assert advised["yes"] == "a, b, c, d, e, f" and advised["no"] == "g"
+    assert "a, b, c, d, e and f are advised by all metrics" in queries.words(table)
+    assert "a, b, c, d, e, f: each win 17% of 24 factuals" in queries.text(table)
+
+
+def test_an_advised_explainer_that_answers_fewer_rows_is_said_to(write: Any, make_cell: Any) -> None:
+    run = write(
+        make_cell("a", {"feasible": [1, 1, 1, 0], "L2": [1.0, 1.0, 1.0, None]}),
+        make_cell("b", {"feasible": [1, 1, 1, 1], "L2": [2.0, 2.0, 2.0, 2.0]}),
+    )
+    queries = Advice(Config(metrics=("validity", "L2", "sparsity")))
+    table = queries.table([run])
+    assert dict(of(table, "counted", "validity")[["explainer", "value"]].to_numpy()) == {"a": 0.75, "b": 1.0}
+    assert (
+        "feasible counterfactuals for fewer of the factuals that any explainer explains than others: a for 75%, "
+        in (queries.words(table))
+    )
+
+
+def test_a_missing_feature_is_asked_for_in_words(write: Any, make_cell: Any) -> None:
+    """a is nearer for networks, b for forests, which have no neurons."""
+    runs = []
+    for model, summary, near in (("mlp", {"neurons": 8}, "a"), ("forest", {}, "b")):
+        distances = {who: [1.0 if who == near else 2.0] * 12 for who in "ab"}
+        cells = [make_cell(who, {"feasible": [1] * 12, "L2": distances[who]}, model=model) for who in "ab"]
+        runs.append(write(*cells, name=model, models={f"{model} on flowers": summary}))
+    tree = of(advice.table(runs), "tree")
+    assert tree["condition"].tolist() == ["a network", "", ""]
+    assert dict(zip(tree["branch"], tree["explainer"], strict=True)) == {"": "a, b", "yes": "a", "no": "b"}
+
+
 def test_with_few_data_sets_it_says_that_nothing_is_known(write: Any, make_cell: Any) -> None:
     cells, data = study(make_cell, lambda number, score: score < 0.75, sets=2)
     table = advice.table([write(*cells, data=data)])

@@ -10,6 +10,9 @@ Where several explainers tie as best, the factual counts for each of them with a
 adds a whole row for each, so that a factual on which all tie weighs ten times another). Factuals that no explainer
 explained are left out. Controls are not advised.
 
+A leaf names all explainers that tie in it. Branches that advise the same are one leaf. A question whether a feature is
+known divides the factuals that lack it (a forest has no neurons) from the others.
+
 The trees are validated by holding out each data set in turn: the tree that was fitted to the others predicts its
 factuals. The accuracy is the share of factuals for which the advised explainer is among the best, compared with that
 of always choosing the explainer that was best most often on the training data sets. At least three data sets are
@@ -25,7 +28,6 @@ and the mean over metrics. They are shares of factuals won, not probabilities of
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -34,10 +36,11 @@ import numpy as np
 
 from cfbench_core.config import Distinct, Help, Range
 from cfbench_core.specs import ComponentSpec
+from cfbench_tabular.analysis.advice_trees import fitted_tree, leaf_shares, nodes, tied
 from cfbench_tabular.analysis.advisor_training import FEATURES, TrainingSet, by_strategy, training_set
 from cfbench_tabular.analysis.run_data import (
     CRITERIA,
-    FloatArray,
+    VALID,
     counted,
     finished,
     groups_of,
@@ -62,7 +65,8 @@ SPEC = ComponentSpec(
 )
 
 
-TREE, ACCURACY, SUGGESTION = "tree", "accuracy", "suggestion"
+TREE, COUNTED, ACCURACY, SUGGESTION = "tree", "counted", "accuracy", "suggestion"
+VALID_METRIC = CRITERIA[VALID]
 ADVISED, ALWAYS = "decision tree", "always the overall best"
 OVERALL = "overall"
 MIN_DATA_SETS = 3
@@ -138,8 +142,8 @@ class Advice:
         return "" if len(explainers) > 1 else "needs two explainers or more that compete"
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
-        """Columns: part (tree, accuracy, suggestion), metric, criterion, node, parent, branch (yes, no), condition,
-        explainer, value (a share, an accuracy, or a score up to 100), n (factuals)."""
+        """Columns: part (tree, counted, accuracy, suggestion), metric, criterion, node, parent, branch (yes, no),
+        condition, explainer (all that tie), value (a share, an accuracy, or a score up to 100), n (factuals)."""
         import pandas as pd
 
         rows: list[dict[str, Any]] = []
@@ -151,8 +155,10 @@ class Advice:
             if self.config.by == "strategy":
                 training = by_strategy(training)
             labels = {"metric": metric, "criterion": self.config.criterion}
-            tree = _fitted_tree(training.features, training.best, self.config.depth)
-            rows += [{"part": TREE, **labels, **row} for row in _nodes(tree, training)]
+            tree = fitted_tree(training.features, training.best, self.config.depth)
+            rows += [{"part": TREE, **labels, **row} for row in nodes(tree, training)]
+            if metric == VALID_METRIC:
+                rows += [{"part": COUNTED, **labels, **row} for row in _counted(training)]
             rows += [{"part": ACCURACY, **labels, **row} for row in _held_out(training, self.config.depth)]
             shares[metric] = self._suggested(tree, training)
         rows += [{"part": SUGGESTION, "criterion": self.config.criterion, **row} for row in _scores(shares)]
@@ -176,9 +182,7 @@ class Advice:
         known = [column[~np.isnan(column)] for column in training.features.T]
         middle = [float(np.median(column)) if len(column) else np.nan for column in known]
         setting = [given.get(name, value) for name, value in zip(FEATURES, middle, strict=True)]
-        found = np.zeros(len(training.names))
-        found[tree.classes_.astype(int)] = tree.predict_proba(np.array([setting]))[0]
-        return dict(zip(training.names, found.tolist(), strict=True))
+        return leaf_shares(tree, training, np.array([setting]))
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         from cfbench_core.analyses import Figure
@@ -198,17 +202,19 @@ class Advice:
         if table.empty:
             return ""
         overall = table[(table["part"] == SUGGESTION) & (table["metric"] == OVERALL)]
-        best = overall.sort_values("value", ascending=False, kind="stable").iloc[0]
+        best = tied(overall["explainer"], overall["value"])
         others = [
-            f"{row['explainer']} by {row['metric']}"
-            for row in _winners(table)
-            if row["explainer"] != best["explainer"]
+            f"{listed(names)} by {metric}"
+            for metric, names in _winners(table).items()
+            if not set(best) <= set(names)
         ]
         given = self.config.setting()
         where = ", ".join(f"{name} {value:g}" for name, value in given.items())
-        text = f"For {where or 'a typical row of these runs'} {best['explainer']} is advised over all metrics"
-        text += f" ({'; '.join(others)})." if others else ", and by each of them."
-        return f"{text} {_validation(table)}"
+        text = (
+            f"For {where or 'a typical row of these runs'} {listed(best)} {'is' if len(best) == 1 else 'are'}"
+        )
+        text += f" advised over all metrics ({'; '.join(others)})." if others else " advised by all metrics."
+        return f"{text}{_reservation(table, best)} {_validation(table)}"
 
     def text(self, table: pd.DataFrame) -> str:
         """The suggestions, and every tree with its accuracy, for a terminal."""
@@ -224,48 +230,6 @@ class Advice:
 # Trees
 
 
-def _fitted_tree(features: FloatArray, best: FloatArray, depth: int) -> Any:
-    """A tree whose classes are the indices of the explainers."""
-    from sklearn.tree import DecisionTreeClassifier
-
-    factual, winner = np.nonzero(best)
-    tree = DecisionTreeClassifier(max_depth=depth, random_state=0)
-    with warnings.catch_warnings():  # indices of explainers are classes, however few the factuals are
-        warnings.filterwarnings("ignore", "The number of unique classes is greater than", UserWarning)
-        return tree.fit(features[factual], winner, sample_weight=best[factual, winner])
-
-
-def _nodes(fitted: Any, training: TrainingSet) -> Iterator[dict[str, Any]]:
-    """A row for each node: its condition (empty for a leaf), the best explainer of its factuals, and its share."""
-    tree = fitted.tree_
-    parents = {0: (-1, "")}
-    reached = np.asarray(fitted.decision_path(training.features).sum(axis=0)).ravel()
-    for node in range(tree.node_count):
-        left, right = int(tree.children_left[node]), int(tree.children_right[node])
-        if left >= 0:
-            parents |= {left: (node, "yes"), right: (node, "no")}
-        shares = tree.value[node][0] / tree.value[node][0].sum()
-        parent, branch = parents[node]
-        condition = ""
-        if left >= 0:
-            condition = f"{FEATURES[tree.feature[node]]} <= {_short(tree.threshold[node])}"
-            if tree.missing_go_to_left[node] and np.isnan(training.features[:, tree.feature[node]]).any():
-                condition += " or unknown"
-        yield {
-            "node": node,
-            "parent": parent,
-            "branch": branch,
-            "condition": condition,
-            "explainer": training.names[int(fitted.classes_[int(np.argmax(shares))])],
-            "value": float(shares.max()),
-            "n": int(reached[node]),
-        }
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-
 def _held_out(training: TrainingSet, depth: int) -> Iterator[dict[str, Any]]:
     """The accuracies of the tree and of the overall best explainer, with each data set held out in turn."""
     sources = list(dict.fromkeys(training.source.tolist()))
@@ -274,7 +238,7 @@ def _held_out(training: TrainingSet, depth: int) -> Iterator[dict[str, Any]]:
     hits = {ADVISED: np.zeros(len(training.best)), ALWAYS: np.zeros(len(training.best))}
     for held_out in sources:
         test = training.source == held_out
-        fitted = _fitted_tree(training.features[~test], training.best[~test], depth)
+        fitted = fitted_tree(training.features[~test], training.best[~test], depth)
         advised = fitted.predict(training.features[test]).astype(int)
         always = int(np.argmax(training.best[~test].sum(axis=0)))
         won = training.best[test] > 0
@@ -309,9 +273,14 @@ def _as_node(rows: pd.DataFrame, number: int) -> Node:
 
     row = rows[rows["node"] == number].iloc[0]
     below = rows[rows["parent"] == number]
-    size, wins = counted(int(row["n"]), "factual"), f"wins {row['value']:.0%}"
+    names = row["explainer"].split(", ")
+    size, wins = (
+        counted(int(row["n"]), "factual"),
+        f"{'wins' if len(names) == 1 else 'each win'} {row['value']:.0%}",
+    )
     leaf = (row["explainer"], size, wins)
-    lines = (row["condition"], size, f"{row['explainer']} {wins}") if row["condition"] else leaf
+    first = names[0] if len(names) == 1 else f"{len(names)} tie,"
+    lines = (row["condition"], size, f"{first} {wins}") if row["condition"] else leaf
     branches = tuple(
         (branch, _as_node(rows, int(node)))
         for branch, node in zip(below["branch"], below["node"], strict=True)
@@ -380,12 +349,35 @@ def _tested(rows: pd.DataFrame) -> str:
     )
 
 
-def _winners(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The best suggestion of each metric."""
+def _winners(table: pd.DataFrame) -> dict[str, list[str]]:
+    """The best suggestions for each metric, all that tie."""
     rows = table[(table["part"] == SUGGESTION) & (table["metric"] != OVERALL)]
-    ordered = rows.sort_values("value", ascending=False, kind="stable")
-    best = [own.iloc[0] for _, own in ordered.groupby("metric", sort=False)]
-    return [{str(name): value for name, value in row.items()} for row in best]
+    return {
+        str(metric): tied(own["explainer"], own["value"])
+        for metric, own in rows.groupby("metric", sort=False)
+    }
+
+
+def _counted(training: TrainingSet) -> Iterator[dict[str, Any]]:
+    """For each explainer the share of the factuals, of those that any explains, for which it has an answer that counts."""
+    for name, own in zip(training.names, training.best.T, strict=True):
+        yield {"explainer": name, "value": float((own > 0).mean()), "n": len(own)}
+
+
+def _reservation(table: pd.DataFrame, best: Sequence[str]) -> str:
+    """That an advised explainer has an answer that counts for fewer factuals than others."""
+    rows = table[table["part"] == COUNTED]
+    shares = dict(zip(rows["explainer"], rows["value"], strict=True))
+    fewer = {name: shares[name] for name in best if name in shares and shares[name] < max(shares.values())}
+    if not fewer:
+        return ""
+    own = listed([f"{name} for {share:.0%}" for name, share in fewer.items()])
+    others = f"{listed(tied(rows['explainer'], rows['value']))} for {max(shares.values()):.0%}"
+    kind = rows["criterion"].iloc[0]
+    return (
+        f" But it has {kind} counterfactuals for fewer of the factuals that any explainer explains than others: {own}, "
+        f"{others}."
+    )
 
 
 def _validation(table: pd.DataFrame) -> str:

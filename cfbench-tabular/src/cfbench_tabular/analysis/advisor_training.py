@@ -24,13 +24,14 @@ from cfbench_tabular.instance_features import ENEMY, MISCLASSIFIED, SCORE, SHARE
 if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
 
+NEURONS = "neurons"
 INSTANCE_FEATURES = (SCORE, MISCLASSIFIED, SHARE, ENEMY)
 FEATURES = (
     "training rows",
     "numeric columns",
     "categorical columns",
     "one-hot share",
-    "neurons",
+    NEURONS,
     "test AUC",
     *INSTANCE_FEATURES,
 )

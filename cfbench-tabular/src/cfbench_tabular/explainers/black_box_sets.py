@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -13,12 +14,17 @@ from cfbench_tabular.explainers.base import Context, Factuals
 from cfbench_tabular.explainers.columns import allowed_only
 from cfbench_tabular.explainers.counterfactual_sets import (
     SetSparsifier,
+    apart,
     distances,
     diverse_subset,
     inverse_deviations,
 )
 from cfbench_tabular.explainers.descent import flips
-from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+from cfbench_tabular.explainers.dominance import Dominance
+from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
+
+ROUNDS = 8
+"""How often a set is filled up at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +59,7 @@ class SetSearch:
         self.encoding, self.background = context.encoding, context.background
         self.size = context.counterfactuals_per_instance
         self.limits = self.encoding.limits(factuals.vectors)
+        self.dominance = Dominance(self.encoding, factuals.vectors)
         self.weights = inverse_deviations(context.background, self.encoding)
         self.free = np.array([not column.immutable for column in self.encoding.columns])
         self.streams = [context.generator(unit) for unit in factuals.units]
@@ -97,29 +104,66 @@ class SetSearch:
         found: FloatArray = self.options.proximity * away + self.options.changes * changed
         return found
 
-    def subset(self, rows: FloatArray, place: int, penalty: FloatArray | None = None) -> list[int]:
-        """The indices of at most k of the rows (r, d): a diverse set of low costs, plus ``penalty`` (r,)."""
+    def subset(
+        self,
+        rows: FloatArray,
+        place: int,
+        penalty: FloatArray | None = None,
+        chosen: Sequence[int] = (),
+    ) -> list[int]:
+        """The indices of at most k of the rows (r, d): a diverse set of low costs, plus ``penalty`` (r,).
+
+        They are ``minimum_distance`` apart, and of those without a penalty none contains the changes of another one.
+
+        chosen: what is in the set in any case.
+        """
         costs = self.costs(rows, place) + (0.0 if penalty is None else penalty)
-        options = self.options
-        return diverse_subset(
-            rows, costs, self.size, self.weights, options.diversity, options.minimum_distance
-        )
+        fine = np.ones(len(rows), dtype=np.bool_) if penalty is None else penalty == 0
+
+        def alternatives(index: int) -> BoolArray:
+            found = apart(rows, rows[index], self.options.minimum_distance)
+            if fine[index] and self.size > 1:
+                contains = self.dominance.of(place, rows, rows[index])
+                found &= ~((contains | self.dominance.of(place, rows[index], rows)) & fine)
+            found[index] = False
+            return found
+
+        worth = self.options.diversity
+        return diverse_subset(rows, costs, self.size, self.weights, worth, alternatives, chosen)
 
     def results(self, pools: list[FloatArray]) -> FloatArray:
-        """(B, k, d) a set from the valid rows (r, d) of each factual, made sparse; the closest first, then NaN."""
-        sets = np.full((len(self.factuals), self.size, self.encoding.width), np.nan)
-        for place, pool in enumerate(pools):
-            if len(pool):
-                rows = np.unique(pool + 0.0, axis=0)  # + 0.0 turns -0.0 into 0.0
-                chosen = self.subset(rows, place)
-                sets[place, : len(chosen)] = rows[chosen]
-        return SetSparsifier(
+        """(B, k, d) a set from the valid rows (r, d) of each factual, made sparse; the closest first, then NaN.
+
+        Where rows turn out not to be alternatives once they are sparse, others from the pool take their places.
+        """
+        sparsifier = SetSparsifier(
             self.encoding,
-            self.factuals.vectors,
+            self.dominance,
             self.limits,
             self.valid,
             self.weights,
             self.options.minimum_distance,
             self.options.sparsity,
             self.options.restored,
-        ).sparse(sets)
+        )
+        sets: FloatArray = np.full((len(self.factuals), self.size, self.encoding.width), np.nan)
+        settled = np.zeros(len(sets), dtype=np.int64)
+        left = [np.unique(pool + 0.0, axis=0) for pool in pools]  # + 0.0 turns -0.0 into 0.0
+        for _ in range(ROUNDS):
+            added = [self._fill(sets[place], int(settled[place]), left, place) for place in range(len(sets))]
+            if not any(added):
+                break
+            sets = sparsifier.sparse(sets, settled)
+            settled = complete(sets.reshape(-1, sets.shape[2])).reshape(sets.shape[:2]).sum(axis=1)
+        return sets
+
+    def _fill(self, rows: FloatArray, count: int, left: list[FloatArray], place: int) -> bool:
+        """Adds to the first ``count`` of the rows (k, d) others, which are then no longer ``left``."""
+        pool = left[place]
+        if count == self.size or len(pool) == 0:
+            return False
+        both = np.concatenate([rows[:count], pool])
+        chosen = np.array(self.subset(both, place, chosen=range(count)), dtype=np.int64)
+        rows[: len(chosen)] = both[chosen]
+        left[place] = np.delete(pool, chosen[count:] - count, axis=0)
+        return len(chosen) > count

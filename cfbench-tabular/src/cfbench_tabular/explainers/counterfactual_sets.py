@@ -1,11 +1,12 @@
 """Sets of counterfactuals of one factual: their distances, their diversity, a minimum distance, and sparsity.
 
-Shared by the variants of DiCE (Mothilal et al. 2020).
+Shared by the variants of DiCE (Mothilal et al. 2020). No counterfactual of a set contains the changes of another one
+(:mod:`dominance <.dominance>`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.descent import pulled_back
+from cfbench_tabular.explainers.dominance import Dominance
 from cfbench_tabular.grid import Limits
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
@@ -81,31 +83,42 @@ def distinct(rows: FloatArray, valid: BoolArray, minimum: float) -> BoolArray:
 
 
 def diverse_subset(
-    rows: FloatArray, costs: FloatArray, size: int, weights: FloatArray, worth: float, minimum: float
+    rows: FloatArray,
+    costs: FloatArray,
+    size: int,
+    weights: FloatArray,
+    worth: float,
+    alternatives: Callable[[int], BoolArray],
+    chosen: Sequence[int] = (),
 ) -> list[int]:
-    """The indices of at most ``size`` of the rows (n, d), chosen one after the other.
+    """The indices of at most ``size`` of the rows (n, d), those ``chosen`` before and others, one after the other.
 
     Each choice minimises costs / size - worth det(K), where K is the kernel of the rows chosen so far and of the row
-    itself, among the rows that are ``minimum`` apart from those chosen. The first of equals is chosen.
+    itself, among the rows that are alternatives to those chosen. The first of equals is chosen.
 
     costs: (n,) of the rows.
+    alternatives: of the row with an index, (n,) which of the rows may be in a set with it; not the row itself.
     """
-    chosen: list[int] = []
+    found: list[int] = []
     remaining = np.ones(len(rows), dtype=np.bool_)
     similarity = np.empty((len(rows), 0))
-    while len(chosen) < size and remaining.any():
-        objective = costs / size
-        if chosen:
-            own = kernel(rows[None, chosen], weights)[0]
-            rest = 1 + RIDGE - np.einsum("nk,kl,nl->n", similarity, np.linalg.inv(own), similarity)
-            objective = objective - worth * np.linalg.det(own) * rest
-        best = int(np.where(remaining, objective, np.inf).argmin())
-        chosen.append(best)
-        remaining &= apart(rows, rows[best], minimum)
-        remaining[best] = False
+    while len(found) < size and (remaining.any() or len(found) < len(chosen)):
+        if len(found) < len(chosen):
+            best = chosen[len(found)]
+        else:
+            objective = costs / size
+            if found:
+                own = kernel(rows[None, found], weights)[0]
+                rest = 1 + RIDGE - np.einsum("nk,kl,nl->n", similarity, np.linalg.inv(own), similarity)
+                objective = objective - worth * np.linalg.det(own) * rest
+            best = int(np.where(remaining, objective, np.inf).argmin())
+        found.append(best)
+        if len(found) == size:
+            break
+        remaining &= alternatives(best)
         nearness = 1 / (1 + distances(rows, rows[best], weights))
         similarity = np.concatenate([similarity, nearness[:, None]], axis=1)
-    return chosen
+    return found
 
 
 @dataclass(frozen=True)
@@ -113,34 +126,43 @@ class SetSparsifier:
     """Makes the counterfactuals of n factuals sparse, one after the other.
 
     Attributes:
-        factuals: (n, d).
+        dominance: of the counterfactuals of the factuals (n, d).
         limits: of their counterfactuals.
         valid: whether rows (r, d) are counterfactuals of the factuals ``owner`` (r,).
         weights: (d,) of the positions in the distance.
         minimum: the smallest distance of two counterfactuals of a factual.
         search: how numbers are moved towards the factual.
         restored: which columns are reset.
+        alternatives: whether counterfactuals that contain the changes of another one are left out.
     """
 
     encoding: Encoding
-    factuals: FloatArray
+    dominance: Dominance
     limits: Limits
     valid: Callable[[FloatArray, IntArray], BoolArray]
     weights: FloatArray
     minimum: float
     search: Literal["linear", "binary", "none"]
     restored: Literal["numbers", "all"]
+    alternatives: bool = True
 
-    def sparse(self, sets: FloatArray) -> FloatArray:
-        """(n, k, d) the counterfactuals (n, k, d) made sparse, the closest first; NaN stays NaN, and comes last."""
+    def sparse(self, sets: FloatArray, settled: IntArray | None = None) -> FloatArray:
+        """(n, k, d) the counterfactuals (n, k, d) made sparse, the closest first; NaN stays NaN, and comes last.
+
+        Those that then contain the changes of another one are left out, unless the sets are as published.
+
+        settled: (n,) how many of each set, the first ones, are sparse already.
+        """
         sets = sets.copy()
-        if self.search != "none":
-            for place in range(sets.shape[1]):
-                given = np.flatnonzero(~np.isnan(sets[:, place, 0]))
-                if len(given):
-                    others = np.delete(sets[given], place, axis=1)
-                    sets[given, place] = self._reset(sets[given, place], given, others)
-        away = distances(sets, self.factuals[:, None], self.weights)
+        settled = np.zeros(len(sets), dtype=np.int64) if settled is None else settled
+        for place in range(sets.shape[1] if self.search != "none" else 0):
+            given = np.flatnonzero(~np.isnan(sets[:, place, 0]) & (settled <= place))
+            if len(given):
+                others = np.delete(sets[given], place, axis=1)
+                sets[given, place] = self._reset(sets[given, place], given, others)
+        if self.alternatives:
+            sets[~self.dominance.undominated(sets, ~np.isnan(sets[:, :, 0]))] = np.nan
+        away = distances(sets, self.dominance.factuals[:, None], self.weights)
         order = np.where(np.isnan(away), np.inf, away).argsort(axis=1, kind="stable")
         return np.take_along_axis(sets, order[:, :, None], axis=1)
 
@@ -149,7 +171,7 @@ class SetSparsifier:
 
         others: (r, k - 1, d) the rest of each set, from which it stays at the minimum distance.
         """
-        rows, factuals = rows.copy(), self.factuals[owner]
+        rows, factuals = rows.copy(), self.dominance.factuals[owner]
         starts = [block.start for block in self.encoding.blocks]
         number = self.encoding.numeric[starts]
         for whole in (True, False):

@@ -15,6 +15,7 @@ k is ``protocol.counterfactuals_per_instance``. The first c starts at x, the oth
 
 Two counterfactuals of a factual are at least ``minimum_distance`` apart (L2 of encoded rows, so in standard deviations of
 numbers; 0: they only differ). What is nearer to one before it counts as none in the search.
+No counterfactual contains the changes of another one (:mod:`dominance <.dominance>`), in the search and in the result.
 
 Afterwards the counterfactuals are made sparse, one after the other: columns are reset to x in order of increasing
 |c_j - x_j| / MAD_j, as long as the class and the distances to the rest of the set allow it; then the remaining numbers
@@ -64,6 +65,7 @@ from cfbench_tabular.explainers.descent import (
     signs,
 )
 from cfbench_tabular.explainers.dice_published import LinearReset, PublishedSearch, Settings
+from cfbench_tabular.explainers.dominance import Dominance
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -165,13 +167,14 @@ class DiCE:
         """(n, k, d) the sets (n, k, d) made sparse."""
         return SetSparsifier(
             encoding,
-            factuals,
+            Dominance(encoding, factuals),
             encoding.limits(factuals),
             lambda rows, owner: flips(model, rows, classes[owner]),
             weights,
             self.config.minimum_distance,
             "none" if self._resets_as_published() else self.config.sparsity,
             self.config.restored,
+            self.config.loop != "published",
         ).sparse(sets)
 
     def _resets_as_published(self) -> bool:
@@ -217,7 +220,7 @@ class _Search:
             points = np.clip(points, self.low[active, None], self.high[active, None])
             rows = self.limits.projected(points, active)
             margin = self._margins(rows, active)
-            valid = distinct(rows, margin > CLEAR_MARGIN, self.config.minimum_distance)
+            valid = self._alternatives(rows, margin, active)
             found = self._merit(rows, valid, active)
             better = found > merit[active] + 1e-6
             best[active[better]] = np.where(valid[better, :, None], rows[better], np.nan)
@@ -268,6 +271,11 @@ class _Search:
                 excess = points[:, :, group].sum(axis=2, keepdims=True) - 1
                 gradient[:, :, group] += 2 * k * config.categories * excess
         return gradient, last
+
+    def _alternatives(self, rows: FloatArray, margin: FloatArray, active: IntArray) -> BoolArray:
+        """(a, k) which of the rows (a, k, d) are valid, apart, and contain the changes of no other one that is."""
+        valid = distinct(rows, margin > CLEAR_MARGIN, self.config.minimum_distance)
+        return Dominance(self.encoding, self.factuals[active]).undominated(rows, valid)
 
     def _margins(self, rows: FloatArray, active: IntArray) -> FloatArray:
         """(a, k) of rows (a, k, d)."""

@@ -14,7 +14,7 @@ x, and random changes of x. In each generation:
 
 It ends after ``generations``, or after ``patience`` of them without a better set. Of all valid rows that it met, k are
 chosen by the objective of 2 and made sparse as a set: no column is reset that would bring two of them closer than
-``minimum_distance``.
+``minimum_distance``, and what contains the changes of another one is replaced or left out (:mod:`dominance <.dominance>`).
 
 Departures from the library: its fitness has no diversity; it draws mutated numbers from an interval whose two ends are
 both the least value of the column, here they are uniform in the range; half of the mutations return to the factual, so

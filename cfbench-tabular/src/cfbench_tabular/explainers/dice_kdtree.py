@@ -7,7 +7,8 @@ diverse counterfactual explanations" (dice-ml); the paper has only the descent, 
    many again, until the valid ones contain k that are ``minimum_distance`` apart.
 2. k of them, chosen one after the other, minimise cost / k - diversity det(K), where the cost is
    proximity dist(c, x) / d + changes (share of changed columns), with dist and K as in ``dice``.
-3. They are made sparse as a set: no column is reset that would bring two of them closer than ``minimum_distance``.
+3. They are made sparse as a set: no column is reset that would bring two of them closer than ``minimum_distance``, and
+what contains the changes of another one is replaced or left out (:mod:`dominance <.dominance>`).
 
 Departures from the library: a training row that changes an immutable column, or leaves the limits of a column, has
 the factual's value there and is tested on the model again (the library discards it, so that few immutable

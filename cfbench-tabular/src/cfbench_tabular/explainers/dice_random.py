@@ -10,7 +10,8 @@ diverse counterfactual explanations" (dice-ml); the paper has only the descent, 
 
 k of the collected rows, chosen one after the other, minimise cost / k - diversity det(K), where the cost is
 proximity dist(c, x) / d + changes (share of changed columns), with dist and K as in ``dice``. They are made sparse as
-a set: no column is reset that would bring two of them closer than ``minimum_distance``.
+a set: no column is reset that would bring two of them closer than ``minimum_distance``,
+and what contains the changes of another one is replaced or left out (:mod:`dominance <.dominance>`).
 
 Departures from the library: the columns of a row are drawn anew for each m and without repetition (the library keeps
 the row and draws one more column, which may be one that was drawn before); the k rows are chosen by the objective of

@@ -24,7 +24,8 @@ stream. Preset ``as-published``: :mod:`growing_spheres_published <.growing_spher
 categories and ranges. As published, there is one counterfactual.
 
 Several counterfactuals: the search goes on, from the shell that held the last enemy, for the nearest enemy that is at least
-``minimum_distance`` away from the counterfactuals found so far; no change is reset that would bring it closer.
+``minimum_distance`` away from the counterfactuals found so far and contains the changes of none; no change is reset that
+would bring it closer.
 """
 
 from __future__ import annotations
@@ -96,13 +97,14 @@ class GrowingSpheres:
         if self.config.loop == "published":
             return self._published(model, factuals, context).rows()
         search = ShellSearch(self.config, model, factuals, context)
-        size, width = context.counterfactuals_per_instance, context.encoding.width
-        sets = SpacedSets(len(factuals), size, width, self.config.minimum_distance)
+        size = context.counterfactuals_per_instance
+        sets = SpacedSets(factuals.vectors, size, context.encoding, self.config.minimum_distance)
         if search.free == 0:
             return sets.results()
         thickness = self._thickness(search)
         layer: IntArray = np.ones(len(factuals), dtype=np.int64)
-        for _ in range(size):
+        for _ in range(2 * size - 1):  # a counterfactual may take the place of others
+            layer[sets.counts == size] = self.config.layers + 1
             enemies, layer = self._grown(search, thickness, layer, sets)
             rows = search.undo_small_changes(enemies, sets)
             for place in np.flatnonzero(complete(rows)).tolist():
@@ -137,8 +139,8 @@ class GrowingSpheres:
     def _grown(
         self, search: ShellSearch, thickness: FloatArray, layer: IntArray, sets: SpacedSets
     ) -> tuple[FloatArray, IntArray]:
-        """(B, d) the nearest enemy in the first shell from number ``layer`` (B,) on that holds one, apart from those of the
-        set; NaN if none does. And (B,) the number of this shell; after the last one, ``layers`` + 1."""
+        """(B, d) the nearest enemy in the first shell from number ``layer`` (B,) on that holds one that the set
+        admits; NaN if none does. And (B,) the number of this shell; after the last one, ``layers`` + 1."""
         found, layer = no_counterfactuals(search.factuals), layer.copy()
         growing = np.flatnonzero(layer <= self.config.layers)
         while len(growing):
@@ -180,7 +182,7 @@ class ShellSearch:
     ) -> FloatArray:
         """(A, d) the nearest enemy among n points in the shell of each factual in ``members`` (A,), or NaN.
 
-        inner, outer: (A,) the radii of the shells. others: what the enemies are apart from.
+        inner, outer: (A,) the radii of the shells. others: the sets that have to admit the enemies.
         """
         found = np.full((len(members), self.encoding.width), np.nan)
         step = max(1, NUMBERS // (self.config.samples * self.encoding.width))
@@ -190,7 +192,7 @@ class ShellSearch:
             enemy = self._is_enemy(points, members[part])
             for at, factual in enumerate(members[part].tolist()):
                 if others is not None and others.counts[factual]:
-                    enemy[at] &= others.apart(points[at], factual)
+                    enemy[at] &= others.admits(points[at], factual)
             distances = ((points - self.centres[members[part], None]) ** 2).sum(axis=2)
             distances[~enemy] = np.inf
             nearest = distances.argmin(axis=1)
@@ -201,7 +203,7 @@ class ShellSearch:
     def undo_small_changes(self, enemies_found: FloatArray, others: SpacedSets | None = None) -> FloatArray:
         """Algorithm 2, for all counterfactuals (B, d) at once; rows of NaN are unchanged.
 
-        others: what they stay apart from.
+        others: the sets that have to admit them.
         """
         sparse = enemies_found.copy()
         starts = self._reset_groups()
@@ -216,7 +218,9 @@ class ShellSearch:
             tried = np.where(undone, self.factuals.vectors[active], sparse[active])
             enemy = predicted_classes(self.model, tried) != self.factuals.classes[active]
             if others is not None:
-                enemy &= [bool(others.apart(row, at)) for row, at in zip(tried, active.tolist(), strict=True)]
+                enemy &= [
+                    bool(others.admits(row, at)) for row, at in zip(tried, active.tolist(), strict=True)
+                ]
             sparse[active[enemy]] = tried[enemy]
             active = active[enemy]
         return sparse

@@ -36,7 +36,8 @@ leads there. The tree is scikit-learn's instead of C4.5, so it splits categories
 rules, rows are ours; where it takes many columns at once to change the class, the short rules of a tree do not,
 and no counterfactual is found. The neighbourhood respects immutable and one-way columns, so no rule violates them.
 
-Several counterfactuals: each further rule gives one, unless it is closer than ``minimum_distance`` to an earlier one.
+Several counterfactuals: each further rule gives one, unless it is closer than ``minimum_distance`` to an earlier one,
+or contains the changes of another one.
 
 Details: ``fidelity``, the share of the neighbourhood where tree and model agree; ``rule_length``, the number
 of columns in the rule of the first counterfactual.
@@ -142,7 +143,7 @@ def _searched(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(B, k, d) or (B, d) counterfactuals or NaN, and the details (B,)."""
     width, size = context.encoding.width, context.counterfactuals_per_instance
-    sets = SpacedSets(len(factuals), size, width, config.minimum_distance)
+    sets = SpacedSets(factuals.vectors, size, context.encoding, config.minimum_distance)
     fidelity, length = (np.full(len(factuals), np.nan) for _ in range(2))
     half = config.population // 4 * 2  # even, for pairs
     step = max(1, NUMBERS // (2 * half * width))
@@ -160,7 +161,7 @@ def _searched(
             rules = rules_of(tree, np.flatnonzero(2 * other > total), row, context.encoding)
             groups = candidates_in_turn(rules, row, rows[enemies], leaf[enemies], context.encoding)
             for candidate, columns in _valid(groups, model, label):
-                if sets.add(place, candidate) and sets.counts[place] == 1:
+                if sets.add(place, candidate) and np.array_equal(sets.rows[place, 0], candidate):
                     length[place] = columns
                 if sets.full(place):
                     break

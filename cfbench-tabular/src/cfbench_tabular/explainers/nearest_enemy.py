@@ -21,6 +21,7 @@ from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.encoding import Encoding
 from cfbench_tabular.explainers.base import Context, Factuals
+from cfbench_tabular.explainers.dominance import Dominance
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
 
 SPEC = ComponentSpec(
@@ -58,10 +59,11 @@ class NearestEnemy:
         self.config = config
 
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
-        """(B, k, d), the nearest first; equal training rows count once."""
+        """(B, k, d), the nearest first; a training row that contains the changes of a nearer one is left out."""
         wanted = context.counterfactuals_per_instance
         found = np.full((len(factuals), wanted, context.encoding.width), np.nan)
         classes = predicted_classes(model, context.background)
+        dominance = Dominance(context.encoding, factuals.vectors)
         for label in (0, 1):
             enemies = context.background[classes != label]
             members = np.flatnonzero(factuals.classes == label)
@@ -82,7 +84,11 @@ class NearestEnemy:
                     nearest = distances.argmin(axis=1)
                     good = np.isfinite(distances[np.arange(len(block)), nearest])
                     found[block[good], place] = enemies[nearest[good]]
-                    distances[np.arange(len(block)), nearest] = np.inf
+                    if place + 1 == wanted:
+                        break
+                    for at in np.flatnonzero(good).tolist():
+                        contains = dominance.of(int(block[at]), enemies, found[block[at], place])
+                        distances[at, contains] = np.inf
         return found if wanted > 1 else found[:, 0]
 
     def _free(self, encoding: Encoding, rows: FloatArray, others: FloatArray) -> bool:

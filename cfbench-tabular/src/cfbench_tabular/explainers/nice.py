@@ -22,7 +22,7 @@ go one way are not copied when that is forbidden: u is then the nearest row of w
 suffices.
 
 Several counterfactuals: the same with the second nearest such row, the third, and so on; a counterfactual that is closer
-than ``minimum_distance`` to an earlier one is left out.
+than ``minimum_distance`` to an earlier one, or contains the changes of another one, is left out.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class NICE:
     def counterfactuals(self, model: Classifier, factuals: Factuals, context: Context) -> FloatArray:
         """(B, k, d), those of the nearest rows first; (B, d) for k = 1."""
         size, encoding = context.counterfactuals_per_instance, context.encoding
-        sets = SpacedSets(len(factuals), size, encoding.width, self.config.minimum_distance)
+        sets = SpacedSets(factuals.vectors, size, encoding, self.config.minimum_distance)
         classes = predicted_classes(model, context.background)
         heom = _HEOM(encoding, self.config.scale)
         for label in (0, 1):

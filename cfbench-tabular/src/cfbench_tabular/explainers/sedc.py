@@ -22,7 +22,7 @@ the training rows in the other class replace them, then those of the nearest of 
 
 Several counterfactuals: the search goes on, without the sets that contain one found before, and each further set is reduced
 in the same way, so that given enough ``iterations`` all irreducible sets are found. A counterfactual that is closer than
-``minimum_distance`` to an earlier one is left out. As published, there is one.
+``minimum_distance`` to an earlier one, or contains the changes of another one, is left out. As published, there is one.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ class SEDC:
         if self.config.loop == "published":
             typical = context.background.mean(axis=0)
             return published_rows(model, factuals.vectors, factuals.classes, typical, self.config.iterations)
-        size, width = context.counterfactuals_per_instance, context.encoding.width
-        sets = SpacedSets(len(factuals), size, width, self.config.minimum_distance)
+        size = context.counterfactuals_per_instance
+        sets = SpacedSets(factuals.vectors, size, context.encoding, self.config.minimum_distance)
         for number, replacements in enumerate(self._replacements(model, factuals, context)):
             left = sets.unfilled()
             if len(left) == 0:
