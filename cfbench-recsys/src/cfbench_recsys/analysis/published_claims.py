@@ -176,18 +176,17 @@ def _with_missing_data(
     missing: tuple[str, ...],
 ) -> tuple[Interval, ...]:
     """What a statistic could be with the settings of the missing data sets as well; empty if none is missing."""
-    absent = (
-        [] if claim["contrast"] == "dataset" else sorted(set(_wanted(claim).get("dataset", [])) & {*missing})
-    )
+    absent = set(_wanted(claim).get("dataset", [])) & {*missing}
     if not absent:
         return ()
     limits = [limit for one in found for limit in one.limits]
-    if name.startswith("share-"):
+    if name.startswith("share-") and claim["contrast"] != "dataset":
         present = frame["dataset"].nunique()
         return tuple(
             Interval(end) for end in with_missing_settings(min(limits), max(limits), present, len(absent))
         )
-    return Interval(min(limits) if name == "largest" else -np.inf), Interval(np.inf)
+    grows = name == "largest" and claim["contrast"] != "dataset"
+    return Interval(min(limits) if grows else -np.inf), Interval(np.inf)
 
 
 def _interval(found: FloatArray) -> Interval:
