@@ -211,12 +211,16 @@ def _by_seed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _best_measured(means: MeasuredMeans) -> MeasuredMeans:
-    """Of means of the same: that with the largest budget of edits; of times, that with the fewest users in a task; and that
-    of the most units."""
+    """Of means of the same: that with the largest budget of edits, and that of the most units.
+
+    Of times only those of the runs with the fewest users in a task: users that are explained together share the time.
+    """
     budgets = means.frame["max_edits"].replace({ANY_BUDGET: "inf", NO_BUDGET: "inf"}).astype(float)
-    chunk = means.frame["chunk"].where(means.frame["metric"] == TIME.name, 0)
-    ordered = means.frame.assign(budget=-budgets, tasks=chunk, units=-means.frame["n"])
-    ordered = ordered.sort_values(["budget", "tasks", "units"], kind="stable")
+    timed = means.frame["metric"] == TIME.name
+    fewest = means.frame["chunk"].where(timed).min()
+    ordered = means.frame.assign(budget=-budgets, units=-means.frame["n"])
+    ordered = ordered[~timed | (means.frame["chunk"] == fewest)]
+    ordered = ordered.sort_values(["budget", "units"], kind="stable")
     best = ordered.drop_duplicates([*LABELS, "variant"])
     return means.rows(means.frame.index.isin(best.index))
 
