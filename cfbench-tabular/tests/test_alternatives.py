@@ -147,8 +147,8 @@ def test_the_comparison_is_that_of_the_oracle(seed: int) -> None:
     encoding, draw = Encoding.fit(data, np.arange(150)), np.random.default_rng(seed)
     rows = encoding.encode(data.values)
     factual = rows[:1]
-    kept = (draw.random((60, len(encoding.columns))) < 0.6)[:, encoding.column_of]
-    points = np.where(kept, factual, rows[20:80])
+    unchanged = (draw.random((60, len(encoding.columns))) < 0.6)[:, encoding.column_of]
+    points = np.where(unchanged, factual, rows[20:80])
     dominance = Dominance(encoding, factual)
     own, given = listed(encoding, factual)[0], listed(encoding, points)
     expected = np.array([[contains(row, other, own) for other in given] for row in given])

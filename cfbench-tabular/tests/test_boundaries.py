@@ -273,8 +273,8 @@ def test_the_viewer_says_the_class_and_the_probability_of_the_model(threshold):
         chunk = SimpleNamespace(factuals=SimpleNamespace(vectors=data.vectors[[row]]))
         live: Any = SimpleNamespace(data=data, model=decided, chunk=chunk)
         verdict, grid, *_ = TabularViewer().respond(live, {})
-        (_, said), _ = verdict.items
-        assert said == data.predictions[int(own[row] > threshold)]
+        (_, shown), _ = verdict.items
+        assert shown == data.predictions[int(own[row] > threshold)]
         assert grid.rows[0][1].text == f"{own[row]:.4f}"
     assert len(between)
 

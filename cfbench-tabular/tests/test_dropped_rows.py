@@ -118,10 +118,10 @@ def test_the_run_is_that_of_the_complete_rows(made, tmp_path, monkeypatch):
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "whole.csv").write_text("\n".join([HEADER, *complete_rows()]) + "\n")
     whole = cfbench_core.run(config_of(tmp_path / "whole.csv", "error"), out=tmp_path / "run")
-    kept = [row for row, cells in enumerate(rows) if not is_dropped(cells, how)]
+    remaining = [row for row, cells in enumerate(rows) if not is_dropped(cells, how)]
     for name in ("scores", "explanations"):
         expected, found = getattr(whole, name), getattr(run, name)
-        expected = expected.assign(row=[kept[row] for row in expected["row"]])
+        expected = expected.assign(row=[remaining[row] for row in expected["row"]])
         expected = expected.assign(unit=expected["row"].astype(str))
         if name == "scores":
             expected, found = (table[table["metric"] != "time"] for table in (expected, found))
@@ -246,9 +246,9 @@ def test_a_prepared_dataset_remembers_its_rows(made, tmp_path):
     data.save(tmp_path)
     for table in (data.table, PreparedDataset.load(tmp_path).table):
         assert sorted(table.file_rows.dropped) == dropped_in(rows, how)
-        kept = [row for row, cells in enumerate(rows) if not is_dropped(cells, how)]
-        assert table.file_rows.in_file(range(len(table))).tolist() == kept
-        for row in kept:
+        remaining = [row for row, cells in enumerate(rows) if not is_dropped(cells, how)]
+        assert table.file_rows.in_file(range(len(table))).tolist() == remaining
+        for row in remaining:
             assert table.texts(row) == {name: rows[row][name] for name in ("income", "age", "town")}
 
 
@@ -299,10 +299,10 @@ def test_rows_have_the_positions_that_pandas_gives_them(tmp_path_factory, lines,
     except UserError:
         assert bad.all() or absent[~absent.all(axis=1)][["x", "y"]].all().any()
         return
-    kept = np.flatnonzero(~bad)
-    assert table.file_rows.in_file(np.arange(len(table))).tolist() == kept.tolist()
+    remaining = np.flatnonzero(~bad)
+    assert table.file_rows.in_file(np.arange(len(table))).tolist() == remaining.tolist()
     assert sorted(table.file_rows.dropped) == np.flatnonzero(bad).tolist()
-    for row in kept:
+    for row in remaining:
         for name in ("x", "y"):
             cell = frame[name].iloc[row]
             assert cell in ("?", "") or float(table.texts(row)[name]) == float(cell)
@@ -319,10 +319,10 @@ def test_positions_of_several_files_and_steps(first, second):
 
     files = [of_file(first), of_file(second)]
     flags, count = [*first, *second], files[0][1] + files[1][1]
-    kept = [row for row, flag in enumerate(flags) if not flag]
+    remaining = [row for row, flag in enumerate(flags) if not flag]
     both = FileRows.of_files(files)
-    assert both.in_file(np.arange(count)).tolist() == kept
-    assert both.indices(kept).tolist() == list(range(count))
+    assert both.in_file(np.arange(count)).tolist() == remaining
+    assert both.indices(remaining).tolist() == list(range(count))
     odd = both.drop(dict.fromkeys(range(1, count, 2), "its 'x' is missing"), count)
-    assert odd.in_file(np.arange((count + 1) // 2)).tolist() == kept[::2]
-    assert {row for row, why in odd.dropped.items() if why != "it is empty"} == set(kept[1::2])
+    assert odd.in_file(np.arange((count + 1) // 2)).tolist() == remaining[::2]
+    assert {row for row, why in odd.dropped.items() if why != "it is empty"} == set(remaining[1::2])

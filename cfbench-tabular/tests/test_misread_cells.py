@@ -83,9 +83,9 @@ def test_a_sign_of_missing_numbers_may_be_a_level_of_another_column(tmp_path, ma
     _, data, table = drafted(tmp_path / "mine.csv", {"lab": lab, "test": tests, "age": AGES})
     assert mark in data["missing_marks"]
     assert sorted(data["columns"]["test"]) == sorted(set(tests))
-    kept = [row for row in range(ROWS) if row % 7]
-    assert table.values["test"].tolist() == [tests[row] for row in kept]
-    assert table.values["lab"] == pytest.approx([float(lab[row]) for row in kept])
+    remaining = [row for row in range(ROWS) if row % 7]
+    assert table.values["test"].tolist() == [tests[row] for row in remaining]
+    assert table.values["lab"] == pytest.approx([float(lab[row]) for row in remaining])
 
 
 def test_a_sign_of_missing_numbers_may_be_a_class(tmp_path):
@@ -117,9 +117,9 @@ def test_signs_of_missing_values_are_no_levels_and_no_classes(tmp_path, mark):
     assert f"(town, paid: '{mark}')" in line_of(document, "missing")
     schema = Schema(**{key: value for key, value in data.items() if key in KNOWN})
     table = table_of(read_sheet(path, schema), schema, "mine")
-    kept = [row for row in range(ROWS) if mark not in (towns[row], answers[row])]
-    assert table.values["town"].tolist() == [towns[row] for row in kept]
-    assert table.target.tolist() == [answers[row] for row in kept]
+    remaining = [row for row in range(ROWS) if mark not in (towns[row], answers[row])]
+    assert table.values["town"].tolist() == [towns[row] for row in remaining]
+    assert table.target.tolist() == [answers[row] for row in remaining]
 
 
 def test_several_signs_of_missing_values_are_all_listed(tmp_path):
@@ -128,8 +128,8 @@ def test_several_signs_of_missing_values_are_all_listed(tmp_path):
     document, data, table = drafted(tmp_path / "mine.csv", {"answer": answers, "lab": lab})
     assert data["columns"]["answer"] == ["no", "yes"]
     assert "'NULL' in 10 rows, 'n/a' in 9 and '#N/A' in 1 count as missing" in line_of(document, "answer")
-    kept = [row for row in range(ROWS) if row % 5 and answers[row] in ("yes", "no")]
-    assert table.values["lab"].tolist() == [row + 0.5 for row in kept]
+    remaining = [row for row in range(ROWS) if row % 5 and answers[row] in ("yes", "no")]
+    assert table.values["lab"].tolist() == [row + 0.5 for row in remaining]
 
 
 @pytest.mark.parametrize("mark", ["-", "missing", "Unknown", "--", "not available"])
@@ -288,13 +288,13 @@ def test_infinities_among_numbers_are_missing_values_with_a_remark(tmp_path, sig
         signs[row // every % len(signs)] if row % every == 1 else f"{row}.{row % 10}25" for row in range(ROWS)
     ]
     document, data, table = drafted(tmp_path / "mine.csv", {"ratio": ratios, "age": AGES})
-    kept = [row for row in range(ROWS) if row % every != 1]
-    assert table.values["ratio"].tolist() == [float(ratios[row]) for row in kept]
+    remaining = [row for row in range(ROWS) if row % every != 1]
+    assert table.values["ratio"].tolist() == [float(ratios[row]) for row in remaining]
     line = line_of(document, "ratio")
     assert data["missing"] == "drop"
     assert f"infinite, read as missing (first: {tmp_path / 'mine.csv'}:3)" in line
     assert all(repr(sign) in line for sign in signs)
-    assert f"# {min(float(ratios[row]) for row in kept):g} to" in line
+    assert f"# {min(float(ratios[row]) for row in remaining):g} to" in line
 
 
 def test_an_infinity_among_words_is_a_level(tmp_path):

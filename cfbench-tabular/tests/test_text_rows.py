@@ -53,7 +53,7 @@ def test_a_stray_quote_is_refused_with_its_line(tmp_path_factory, stray, separat
     last = rest[0] if rest else 29
     with pytest.raises(UserError) as error:
         read_sheet(path, Schema(separator=separator))
-    assert f"mine.csv:{first + 2}: a quoted cell goes on to line {last + 2}, and its quote is not" in str(
+    assert f"mine.csv:{first + 2}: a quoted cell continues on line {last + 2}, and its quote is not" in str(
         error.value
     )
 
@@ -61,7 +61,7 @@ def test_a_stray_quote_is_refused_with_its_line(tmp_path_factory, stray, separat
 def test_a_stray_quote_stops_the_draft(tmp_path):
     path = tmp_path / "pipes.csv"
     path.write_text("a,b,y\n" + rows_of(20) + '1,"broken,p\n1,5" pipe,q\n' + rows_of(20))
-    with pytest.raises(UserError, match=r"pipes.csv:22: a quoted cell goes on to line 23.*broken,p"):
+    with pytest.raises(UserError, match=r"pipes.csv:22: a quoted cell continues on line 23.*broken,p"):
         csv_document(path, None, [])
 
 
@@ -70,7 +70,7 @@ def test_a_quoted_cell_whose_lines_look_like_rows_is_remarked(tmp_path):
     path = tmp_path / "pipes.csv"
     path.write_text("title\n\na,b,y\n" + rows_of(40) + '1,"broken,p\n1,size 5",q\n' + rows_of(40))
     document = csv_document(path, None, [])
-    assert f"# {path}:44: a quoted cell goes on to line 45 ('broken,p\\n1,size 5'), but each" in document
+    assert f"# {path}:44: a quoted cell continues on line 45 ('broken,p\\n1,size 5'), but each" in document
     assert yaml.safe_load(document)["data"][0]["columns"]["b"][0] == "broken,p 1,size 5"
 
 

@@ -99,7 +99,7 @@ class Suite(Protocol):
     encoding)``, which looks at a CSV file and returns a commented configuration for it, for ``cfbench init --csv``.
     One whose explanations can be scored by what stands next to them may have ``document_for(explanations)``, the
     configuration of ``cfbench evaluate`` without one. One that leaves units of the data out may have
-    ``left_out(run, unit)``, which says why it did so with a unit, or returns "".
+    ``left_out(run, unit)``, which returns the reason for a unit, or "".
     """
 
     config: type[Experiment]

@@ -40,7 +40,7 @@ def date_format_of(
 
 
 def formats_of(cells: Iterable[str], formats: Sequence[str] = (*DATE_FORMATS, *TIME_FORMATS)) -> list[str]:
-    """The formats of dates and times that fit all of the cells: two where day and month cannot be told apart."""
+    """The formats of dates and times that fit all of the cells: two where day and month cannot be distinguished."""
     cells = sorted(cells)
     fits = [form for form in formats if iso_dates(cells[:1], form) is not None] if cells else []
     return [form for form in fits if iso_dates(cells, form) is not None]

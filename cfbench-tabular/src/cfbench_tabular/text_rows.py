@@ -27,7 +27,7 @@ def separated_rows(text: str, separator: str, file: str, skipped: int = 0) -> It
         if lines and not _is_closed(lines, separator):
             cell = next((cell for cell in row if "\n" in cell or "\r" in cell), row[-1])
             raise UserError(
-                f"{file}:{first}: a quoted cell goes on to line {last}, and its quote is not closed in front of a "
+                f"{file}:{first}: a quoted cell continues on line {last}, and its quote is not closed in front of a "
                 f"separator ({_shown(cell)}): remove the stray quote, or write it twice"
             )
         yield row, last
@@ -41,7 +41,7 @@ def on_swallowed_lines(text: str, separator: str, file: str, skipped: int = 0) -
         if lines and len(row) > 1 and all(line.count(separator) + 1 == len(row) for line in lines):
             cell = next(cell for cell in row if "\n" in cell or "\r" in cell)
             return (
-                f"{file}:{first}: a quoted cell goes on to line {last} ({_shown(cell)}), but each of these lines looks "
+                f"{file}:{first}: a quoted cell continues on line {last} ({_shown(cell)}), but each of these lines looks "
                 "like a row: correct the file if the quotes are not meant so"
             )
     return ""

@@ -125,9 +125,9 @@ class ScikitLearn:
         ties = np.flatnonzero((found == found.max(axis=1, keepdims=True)).sum(axis=1) > 1)
         if len(ties):
             names = [str(name) for name in getattr(self.estimator, "classes_", range(found.shape[1]))]
-            said = np.asarray(self.estimator.predict(self._inputs(vectors[ties]))).reshape(-1)
+            predicted = np.asarray(self.estimator.predict(self._inputs(vectors[ties]))).reshape(-1)
             place = {name: index for index, name in enumerate(names)}
-            for row, name in zip(ties.tolist(), said.tolist(), strict=True):
+            for row, name in zip(ties.tolist(), predicted.tolist(), strict=True):
                 winners[row] = place.get(str(name), winners[row])
         return winners
 

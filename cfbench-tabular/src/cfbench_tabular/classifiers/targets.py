@@ -33,7 +33,7 @@ ABOVE = float(np.nextafter(0.5, 1.0))
 def decided(probabilities: FloatArray, wanted: BoolArray) -> FloatArray:
     """The probabilities (n, 2), such that class 1 is predicted exactly where ``wanted`` (n,).
 
-    Where the larger one says something else, because of equality or rounding, they become the nearest ones that say it.
+    Rows where equality or rounding would give the other class get the nearest probabilities that give the wanted one.
     NaN stays.
     """
     one = probabilities[:, 1] > probabilities[:, 0]

@@ -2,8 +2,8 @@
 
 A counterfactual contains the changes of another one if it changes all of the columns that the other one changes, numbers
 and ordered levels in the same direction and at least as far, and categories to the same level. It is then dominated:
-whoever can do what it asks for can also do what the other one asks for. Columns that follow from others by an equation
-between columns (a total) do not count where others change.
+the other one needs only a part of its changes. Columns that follow from others by an equation between columns (a total) do
+not count where others change.
 """
 
 from __future__ import annotations
