@@ -191,7 +191,7 @@ def libraries(session: nox.Session) -> None:
     siblings = [str(wheel_of(name)) for name in declared_siblings("cfbench-recsys")[:-1]]
     wheel = f"{wheel_of('cfbench-recsys')}[test]"
     session.install("-c", str(CONSTRAINTS), *siblings, wheel, "implicit", "lenskit")
-    recbole = Path(session.create_tmp()) / "recbole"
+    recbole = Path(session.create_tmp()).resolve() / "recbole"
     session.run("python", "-m", "venv", "--clear", str(recbole))
     python = str(recbole / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     needed = ("recbole", "numpy<2", "scipy<1.11", "pandas<2.3", "setuptools<80", "torch")
@@ -301,7 +301,7 @@ def container(session: nox.Session) -> None:
         session.skip(
             f"{', '.join(missing) or 'root'} not found (apt-get install buildah mmdebstrap, as root)"
         )
-    context = Path(session.create_tmp()) / "context"
+    context = Path(session.create_tmp()).resolve() / "context"
     shutil.rmtree(context, ignore_errors=True)
     (context / "dist").mkdir(parents=True)
     for file in [ROOT / "Containerfile", CONSTRAINTS]:
@@ -337,7 +337,7 @@ def base_image(session: nox.Session, name: str) -> None:
     """Pulls an image of Debian, or makes one like it from Debian's packages."""
     if subprocess.run(["buildah", "pull", "-q", name], capture_output=True).returncode == 0:
         return
-    archive = Path(session.create_tmp()) / "debian.tar"
+    archive = Path(session.create_tmp()).resolve() / "debian.tar"
     session.run("mmdebstrap", "--variant=minbase", "bookworm", archive, external=True)
     working = str(session.run("buildah", "from", "scratch", external=True, silent=True)).strip()
     session.run("buildah", "add", "-q", working, archive, "/", external=True, silent=True)
@@ -354,7 +354,7 @@ def view(session: nox.Session) -> None:
         session.skip("npm was not found: it installs axe-core")
     session.install("-c", str(CONSTRAINTS), *(str(wheel_of(name)) for name in DISTRIBUTIONS))
     session.install("-c", str(CONSTRAINTS), f"{wheel_of('cfbench-core')}[view]", "pytest", "playwright")
-    folder = Path(session.create_tmp())
+    folder = Path(session.create_tmp()).resolve()
     session.run(
         "npm", "install", "--no-save", "--prefix", str(folder), "axe-core", external=True, silent=True
     )
