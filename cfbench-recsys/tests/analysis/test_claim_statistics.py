@@ -210,5 +210,6 @@ def test_no_means_of_missing_options_leave_the_bounds(name: str) -> None:
         assert min(ends) - 1e-12 <= filled <= max(ends) + 1e-12
 
 
-def test_missing_settings_count_between_0_and_1() -> None:
+def test_missing_settings_count_between_their_limits() -> None:
     assert with_missing_settings(0.4, 0.5, 3, 2) == pytest.approx((3 * 0.4 / 5, (3 * 0.5 + 2) / 5))
+    assert with_missing_settings(0.4, 0.5, 3, 2, (-1.0, 1.0)) == pytest.approx((-0.16, 0.7))

@@ -173,10 +173,18 @@ def test_claims_have_a_verdict_for_each_variant(write: Any, make_cell: Any) -> N
     table = reproduction.table([write(*cells)])
     rows = table[table["claim"] == "lxr-lowest-pos-p"].set_index("variant")
     assert rows["ours"].to_dict() == {"paper": 1.0, "cfbench": 0.0}
-    assert rows["verdict"].to_dict() == {"paper": "confirmed", "cfbench": "refuted"}
+    assert rows["verdict"].to_dict() == {
+        "paper": "undecided",
+        "cfbench": "undecided",
+    }  # by one of twelve settings
+    assert rows["reason"]["paper"] == (
+        "confirmed by what was run (1 against > 0.5), which what is missing could change;"
+        " without ml-1m, yahoo-music, K = 5, level list"
+    )
+    assert rows["reason"]["cfbench"].startswith("refuted by what was run (0 against > 0.5), which")
     assert set(rows["verdict_printed"]) == {"confirmed"} and set(rows["printed"]) == {1.0}
     words = reproduction.words(table)
-    assert "Claims of CFExpRec here (variant paper): 1 confirmed" in words
+    assert "Claims of CFExpRec here (variant paper): " in words
     assert "By its own printed numbers: " in words and "Table 3: " in words
 
 
@@ -186,8 +194,8 @@ def test_a_claim_that_a_missing_explainer_could_change_is_undecided(write: Any, 
     cells = [make_cell(name, {"POS-P@3": around(value)}, **AMAZON) for name, value in values.items()]
     table = reproduction.table([write(*cells)])
     rows = table[table["claim"] == "lxr-lowest-pos-p"].set_index("variant")
-    assert rows["verdict"].to_dict() == {"paper": "undecided", "cfbench": "refuted"}
-    assert rows["reason"]["cfbench"] == "0 against > 0.5; without accent"
+    assert rows["verdict"].to_dict() == {"paper": "undecided", "cfbench": "undecided"}
+    assert rows["reason"]["cfbench"].endswith("without accent, ml-1m, yahoo-music, K = 5, level list")
 
 
 def test_users_are_drawn_together_for_all_means(write: Any, make_cell: Any) -> None:

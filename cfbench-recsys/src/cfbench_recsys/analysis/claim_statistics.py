@@ -150,13 +150,18 @@ def with_missing_options(
     return ends[0], ends[1]
 
 
-def with_missing_settings(low: float, high: float, present: int, absent: int) -> tuple[float, float]:
-    """The limits of a mean over settings of values between 0 and 1, if ``absent`` more explainers had settings, too.
+def with_missing_settings(
+    low: float, high: float, present: int, absent: int, limits: tuple[float, float] = (0.0, 1.0)
+) -> tuple[float, float]:
+    """The limits of a mean over settings, if ``absent`` more explainers or data sets had settings, too.
 
-    ``present`` explainers (or data sets) have equally many settings each.
+    Args:
+        low, high: the limits of the mean over those that are present.
+        present, absent: explainers or data sets; they have equally many settings each.
+        limits: between which values the mean of a setting lies.
     """
     whole = present + absent
-    return low * present / whole, (high * present + absent) / whole
+    return (low * present + limits[0] * absent) / whole, (high * present + limits[1] * absent) / whole
 
 
 OF_ORDERS: Mapping[str, str] = {

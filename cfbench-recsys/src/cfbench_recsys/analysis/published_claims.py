@@ -5,12 +5,14 @@ label in which its two sides differ, and the values of both sides (``subject``, 
 common is a setting. ``claim_statistics.py`` has the statistics. The interval of a statistic is the middle 95% of its
 values over draws of users; the statistics of printed means have none.
 
-A claim about explainers or data sets of which some were not run is decided only if their means could not change it, and
-one about the means of a single user not at all.
+A claim about explainers, data sets, lengths of lists or levels of which some were not run is decided only if their means
+could not change it, and one about the means of a single user not at all. A difference of which so few users have any that
+one limit of its interval is zero is undecided, too: no draw of the users can give the other sign.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,6 +33,7 @@ from cfbench_recsys.analysis.claim_statistics import (
     MONOTONIC,
     OF_DIFFERENCES,
     OF_ORDERS,
+    SAME,
     STATISTICS,
     WITH_TIES,
     FloatArray,
@@ -55,6 +58,10 @@ UNPRINTED = Verdict(NOT_COMPARABLE, "the paper prints no numbers on it")
 ONE_USER = "one user or one batch, whose means have no interval"
 UNBOUNDED = ("#Perturb", TIME.name)
 """Metrics whose values are not between 0 and 1."""
+SHOWN = {"k": "K = {}", "level": "level {}"}
+"""How a missing value of a label is named; others by their name alone."""
+OF_SETTINGS = ("dataset", "k", "level")
+"""Labels whose values a paper combines: each data set with each length of a list, for items and for lists."""
 
 
 class Decided(NamedTuple):
@@ -139,7 +146,7 @@ def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
     if "users" in frame and frame["users"].min() < 2:
         tied = ONE_USER
     bounds = _with_missing_explainers(claim, name, (subject, against), _interval(found), frame, missing)
-    bounds = _with_missing_data(claim, name, bounds or (_interval(found),), frame, missing) or bounds
+    bounds = _with_missing_settings(claim, name, bounds or (_interval(found),), frame) or bounds
     return Decided(_interval(found), counted, missing, readings, tied, bounds)
 
 
@@ -168,25 +175,40 @@ def _with_missing_explainers(
     return Interval(-np.inf), Interval(np.inf)
 
 
-def _with_missing_data(
+def _with_missing_settings(
     claim: Mapping[Any, Any],
     name: str,
     found: tuple[Interval, ...],
     frame: pd.DataFrame,
-    missing: tuple[str, ...],
 ) -> tuple[Interval, ...]:
-    """What a statistic could be with the settings of the missing data sets as well; empty if none is missing."""
-    absent = set(_wanted(claim).get("dataset", [])) & {*missing}
-    if not absent:
+    """What a statistic could be with the data sets, list lengths and levels that are missing; empty if none is."""
+    wanted, contrast = _wanted(claim), str(claim["contrast"])
+    if contrast == "dataset" and set(wanted["dataset"]) - set(frame["dataset"]):
+        return Interval(-np.inf), Interval(np.inf)
+    labels = [label for label in OF_SETTINGS if label in wanted and label != contrast]
+    whole = math.prod(len(wanted[label]) for label in labels)
+    present = len(frame[labels].drop_duplicates()) if labels else whole
+    if present >= whole:
         return ()
     limits = [limit for one in found for limit in one.limits]
-    if name.startswith("share-") and claim["contrast"] != "dataset":
-        present = frame["dataset"].nunique()
-        return tuple(
-            Interval(end) for end in with_missing_settings(min(limits), max(limits), present, len(absent))
-        )
-    grows = name == "largest" and claim["contrast"] != "dataset"
-    return Interval(min(limits) if grows else -np.inf), Interval(np.inf)
+    low, high = min(limits), max(limits)
+    if name == "largest":
+        return Interval(low), Interval(np.inf)
+    ends = with_missing_settings(low, high, present, whole - present, _range(claim, name))
+    return tuple(Interval(end) for end in ends)
+
+
+def _range(claim: Mapping[Any, Any], name: str) -> tuple[float, float]:
+    """Between which values a statistic lies in one setting."""
+    if name.startswith("share-") or name == "most-often-highest":
+        return 0.0, 1.0
+    if name == "rank-correlation":
+        return -1.0, 1.0
+    if name == "place-from-top":
+        return 1.0, float(len(_listed(claim["explainer"])))
+    if name in OF_DIFFERENCES and not set(_listed(claim["metric"])) & {*UNBOUNDED}:
+        return (0.0 if name == "mean-gap" else -1.0), 1.0
+    return -np.inf, np.inf
 
 
 def _interval(found: FloatArray) -> Interval:
@@ -196,13 +218,27 @@ def _interval(found: FloatArray) -> Interval:
 
 def _verdict(claim: Mapping[Any, Any], decided: Decided) -> Verdict:
     relation, threshold = str(claim["relation"]), float(claim["threshold"])
-    found = claim_verdict(
-        decided.statistic, relation, threshold, readings=decided.readings, tied=decided.tied
-    )
+    tied = decided.tied or (_few_differ(decided.statistic) if _of_signs(claim) else "")
+    found = claim_verdict(decided.statistic, relation, threshold, readings=decided.readings, tied=tied)
     others = {claim_verdict(bound, relation, threshold).word for bound in decided.bounds}
     if found.word in (CONFIRMED, REFUTED) and others - {found.word}:
-        return Verdict(UNDECIDED, f"{found.reason}, which missing explainers or data sets could change")
+        return Verdict(
+            UNDECIDED, f"{found.word} by what was run ({found.reason}), which what is missing could change"
+        )
     return found
+
+
+def _of_signs(claim: Mapping[Any, Any]) -> bool:
+    """Whether a claim is about the sign of a difference."""
+    return claim["statistic"] in OF_DIFFERENCES and float(claim["threshold"]) == 0
+
+
+def _few_differ(difference: Interval) -> str:
+    """Why the sign of a difference is not known, although its interval has values of one sign only; or empty."""
+    low, high = difference.limits
+    if high - low > SAME and min(abs(low), abs(high)) <= SAME:
+        return f"{low:.3g} to {high:.3g}: too few users differ"
+    return ""
 
 
 def _listed(text: Any) -> list[str]:
@@ -231,12 +267,13 @@ def _selected(claim: Mapping[Any, Any], frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _absent(claim: Mapping[Any, Any], frame: pd.DataFrame) -> tuple[str, ...]:
-    """Explainers, models and data sets of a claim without any mean."""
+    """Explainers, models, data sets, lengths of lists and levels of a claim without any mean."""
     wanted = _wanted(claim)
     found = []
-    for label in ("explainer", "model", "dataset"):
-        present = set(frame[label])
-        found += [name for name in wanted.get(label, ()) if name not in present]
+    for label in ("explainer", "model", *OF_SETTINGS):
+        present = set(frame[label].astype(str))
+        missing = [name for name in wanted.get(label, ()) if name not in present]
+        found += [SHOWN.get(label, "{}").format(name) for name in missing]
     return tuple(found)
 
 
