@@ -65,7 +65,10 @@ from cfbench_tabular.analysis.printed_numbers import (
 from cfbench_tabular.analysis.published_claims import (
     BEST,
     BOUNDS,
+    DECISIVE,
     ITEM,
+    NEAR,
+    NEAR_FACTUALS,
     STABILITY,
     TIES,
     places,
@@ -270,7 +273,16 @@ def _verdict_of_claim(row: Mapping[Any, Any]) -> Verdict:
     if len({claim_verdict(bound, "<=", BEST).word for bound in bounds}) > 1:
         return Verdict(NOT_COMPARABLE, f"place on {_part(row)}")
     readings = [Interval(row[name]) for name in TIES if not np.isnan(row[name])]
-    return claim_verdict(ours, "<=", BEST, readings=readings)
+    found = claim_verdict(ours, "<=", BEST, readings=readings)
+    near = [row[name] for name in NEAR if not np.isnan(row[name])]
+    if found.word != UNDECIDED and len({one <= BEST for one in near}) > 1:
+        best, worst = near
+        return Verdict(
+            UNDECIDED,
+            f"near tie: {best:g} to {worst:g} against <= {BEST}, by algorithms whose ranks differ on {row[NEAR_FACTUALS]:g} "
+            f"of {row['factuals']:,.0f} factuals or fewer ({DECISIVE} decide)",
+        )
+    return found
 
 
 def _part(row: Mapping[Any, Any]) -> str:
