@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -122,3 +123,90 @@ def test_the_reason_of_a_tie_has_the_whole_range_of_both_readings() -> None:
     readings = [Interval(1.0, 0.5, 1.0), Interval(1.0, 1.0, 1.0)]
     found = claim_verdict(Interval(1.0, 0.5, 1.0), ">", 0.5, readings=readings)
     assert found == ("undecided", "tied: 0.5 to 1 by how ties are counted, against > 0.5")
+
+
+@pytest.mark.parametrize(
+    ("printed", "ours", "rounded_by", "reason"),
+    [
+        (1275.0, Interval(1275.0), 0.0, "within 1,275 to 1,275"),
+        (170.16, Interval(170.1059), 0.005, "outside 170.155 to 170.165"),
+        (5.07, Interval(5.0749), 0.005, "within 5.065 to 5.075"),
+        (0.5, Interval(0.52, 0.48, 0.54), 0.1, "within 0.4 to 0.6"),
+        (28.53, Interval(28.5, 28.4, 28.6), 0.05, "across a limit of 28.48 to 28.58"),
+        (0.0, Interval(1.0), 0.00005, "outside -5e-05 to 5e-05"),
+    ],
+)
+def test_limits_have_the_digits_that_keep_them_apart_from_ours(
+    printed: float, ours: Interval, rounded_by: float, reason: str
+) -> None:
+    found = number_verdict(printed, ours, margin=0.0, rounded_by=rounded_by)
+    assert found.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("statistic", "threshold", "reason"),
+    [
+        (Interval(0.5001, 0.5001, 0.5003), 0.5002, "0.5001 to 0.5003 against < 0.5002"),
+        (Interval(0.50004), 0.5, "0.50004 against < 0.5"),
+        (Interval(1234.4), 1234.5, "1,234.4 against < 1,234.5"),
+        (Interval(2.0), 3.0, "2 against < 3"),
+    ],
+)
+def test_a_claim_has_the_digits_that_keep_its_numbers_apart(
+    statistic: Interval, threshold: float, reason: str
+) -> None:
+    assert claim_verdict(statistic, "<", threshold).reason == reason
+
+
+def numbers_of(reason: str) -> list[float]:
+    return [float(one.replace(",", "")) for one in re.findall(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?", reason)]
+
+
+NEAR = st.one_of(
+    NUMBERS,
+    st.sampled_from((1275.0, 170.16, 0.5, 1e-7, 999.96)).flatmap(
+        lambda centre: st.floats(-1, 1).map(lambda share: centre * (1 + 1e-5 * share))
+    ),
+)
+"""Any numbers, and numbers that agree in their first digits."""
+
+
+@given(NEAR, NEAR, NEAR, st.floats(0, 0.2), st.sampled_from((0.0, 0.005, 0.5)))
+def test_the_reason_on_a_number_never_contradicts_the_verdict(
+    printed: float, one: float, other: float, margin: float, rounded_by: float
+) -> None:
+    low, high = sorted((one, other))
+    found = number_verdict(printed, Interval(one, low, high), margin=margin, rounded_by=rounded_by)
+    least, most = numbers_of(found.reason)
+    word = UNDECIDED
+    if least <= low and high <= most:
+        word = CONFIRMED
+    elif high < least or low > most:
+        word = REFUTED
+    assert word == found.word
+    start = {CONFIRMED: "within", REFUTED: "outside", UNDECIDED: "across a limit of"}
+    assert found.reason.startswith(start[found.word])
+    around = max(abs(printed) * margin, rounded_by)
+    assert (least == most) == (printed - around == printed + around)
+
+
+@given(NEAR, NEAR, NEAR, st.sampled_from(RELATIONS))
+def test_the_reason_on_a_claim_never_contradicts_the_verdict(
+    one: float, other: float, threshold: float, relation: str
+) -> None:
+    low, high = sorted((one, other))
+    found = claim_verdict(Interval(one, low, high), relation, threshold)
+    *ours, limit = numbers_of(found.reason)
+    assert len({*ours}) == len({low, high})
+    holds = {eval_relation(value, relation, limit) for value in ours}
+    assert found.word == (UNDECIDED if len(holds) == 2 else CONFIRMED if holds == {True} else REFUTED)
+
+
+@given(NEAR, NEAR, NEAR, st.sampled_from(RELATIONS))
+def test_the_reason_of_a_tie_shows_readings_that_disagree(
+    one: float, other: float, threshold: float, relation: str
+) -> None:
+    found = claim_verdict(Interval(one), relation, threshold, readings=(Interval(one), Interval(other)))
+    if found.reason.startswith("tied: "):
+        first, last, limit = numbers_of(found.reason)
+        assert eval_relation(first, relation, limit) != eval_relation(last, relation, limit)

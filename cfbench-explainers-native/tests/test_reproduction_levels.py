@@ -21,11 +21,11 @@ def test_every_method_that_competes_and_cites_a_paper_states_its_level() -> None
 
 def test_the_level_is_described_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["describe", "lime-rs"]) == 0
-    assert "agrees with the code (variant: paper)" in capsys.readouterr().out
+    assert "agrees with the code, not with the paper (variant: paper)" in capsys.readouterr().out
     assert main(["describe", "lime-rs", "--format", "json"]) == 0
     described = json.loads(capsys.readouterr().out)
     described = described[0] if isinstance(described, list) else described
-    assert described["reproduction"]["level"] == "agrees with the code"
+    assert described["reproduction"]["level"] == "agrees with the code, not with the paper"
     assert main(["list", "explainers", "--suite", "recsys", "--format", "json"]) == 0
     listed = {one["id"]: one for one in json.loads(capsys.readouterr().out)}
     assert "authors-native" in listed["recsys/explainer/accent"]["reproduction"]["evidence"]

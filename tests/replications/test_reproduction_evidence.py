@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from cfbench_core.registry import installed
-from cfbench_core.reproduction_levels import ReproductionLevel, level_of
+from cfbench_core.reproduction_levels import AS_PUBLISHED, ReproductionLevel, level_of
+from cfbench_core.verdicts import CONFIRMED, REFUTED, UNDECIDED
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -158,3 +159,103 @@ def test_gradient_methods_for_tables_gave_as_many_answers_of_their_authors(
     assert stored["factuals"].tolist() == factuals
     assert (stored["identical"] * stored["factuals"]).round().tolist() == same
     assert f"docs/results/{GRADIENTS}.csv" in evidence(f"explainer/{method}")
+
+
+CODE, NOT_PAPER = "agrees with the code", "agrees with the code, not with the paper"
+NUMBERS = ("replication-cfexprec", "replication-cf-tabular-as-published", "replication-cf-tabular")
+"""The stored replications with printed numbers of explainers that are compared."""
+
+
+def compared_numbers() -> pd.DataFrame:
+    """The printed numbers of explainers that stored replications decide; a row each, with verdict and setting."""
+    tables = []
+    for path in sorted(RESULTS.glob("replication-*.csv")):
+        table = pd.read_csv(path)
+        if {"item", "explainer", "verdict"} <= {*table.columns}:
+            tables.append(table.assign(table=path.stem))
+    rows = pd.concat(tables, ignore_index=True)
+    decided = rows["verdict"].isin([CONFIRMED, REFUTED, UNDECIDED]) & rows["explainer"].notna()
+    rows = rows[decided & ~rows["item"].isin(["claims", "table 6"])].copy()
+    rows["component"] = rows["explainer"].str.removesuffix("-add")
+    return rows
+
+
+def numbers_as_published(name: str, level: ReproductionLevel) -> pd.DataFrame:
+    """Those of a method as its authors published it; a variant without a name is that if its level names none."""
+    rows = compared_numbers()
+    rows = rows[rows["component"] == name.removeprefix("explainer/")]
+    preset = rows["table"] == "replication-cf-tabular-as-published"
+    plain = rows["variant"].isna() & (rows["table"] == "replication-cfexprec") & (level.variant == "")
+    return rows[preset | (rows["variant"] == "paper") | plain]
+
+
+def contradiction(level: str, verdicts: list[str]) -> str:
+    """Why a level cannot be stated with these verdicts on printed numbers; empty if it can."""
+    confirmed, refuted = verdicts.count(CONFIRMED), verdicts.count(REFUTED)
+    agrees = refuted == 0 and 2 * confirmed > len(verdicts)
+    if level == AS_PUBLISHED and not agrees:
+        return f"{confirmed} of {len(verdicts)} printed numbers are confirmed, {refuted} refuted"
+    if level == CODE and verdicts:
+        return f"{len(verdicts)} printed numbers were compared"
+    if level == NOT_PAPER and (agrees or not verdicts):
+        return f"no printed number says so: {confirmed} of {len(verdicts)} confirmed, {refuted} refuted"
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "possible"),
+    [
+        ([], {CODE}),
+        ([CONFIRMED, CONFIRMED, UNDECIDED], {AS_PUBLISHED}),
+        ([CONFIRMED, UNDECIDED], {NOT_PAPER}),
+        ([UNDECIDED], {NOT_PAPER}),
+        ([CONFIRMED, CONFIRMED, CONFIRMED, REFUTED], {NOT_PAPER}),
+    ],
+)
+def test_verdicts_on_printed_numbers_leave_one_level_of_those_that_agree_with_the_code(
+    verdicts: list[str], possible: set[str]
+) -> None:
+    assert {
+        level for level in (AS_PUBLISHED, CODE, NOT_PAPER) if not contradiction(level, verdicts)
+    } == possible
+    assert not contradiction("ours only", verdicts)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in levels() if name.startswith("explainer/")))
+def test_no_level_contradicts_the_stored_verdicts_on_printed_numbers(name: str) -> None:
+    level = levels()[name]
+    verdicts = numbers_as_published(name, level)["verdict"].tolist()
+    assert contradiction(level.level, verdicts) == ""
+
+
+def test_printed_numbers_of_explainers_as_published_were_compared_for_these() -> None:
+    found = {name for name, level in levels().items() if len(numbers_as_published(name, level))}
+    assert found == {
+        *("explainer/accent", "explainer/lime-rs", "explainer/shap", "explainer/lxr", "explainer/prince"),
+        *("explainer/cf-gnnexplainer", "explainer/cf2", "explainer/c2explainer", "explainer/unr-explainer"),
+        "explainer/mace",
+    }
+    assert {*compared_numbers()["table"]} == {*NUMBERS}
+    assert {*compared_numbers()["item"]} <= {
+        *("table-3", "table-4", "table-5"),
+        *("table 4", "table 5", "figure 6", "figure 7"),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(name for name, own in levels().items() if own.level == NOT_PAPER))
+def test_the_evidence_counts_the_printed_numbers_as_the_stored_tables_do(name: str) -> None:
+    level = levels()[name]
+    rows = numbers_as_published(name, level)
+    said = re.findall(r"(table|figure) (\d): (\d+) of (\d+) refuted, (\d+) confirmed", level.evidence)
+    counted = [
+        (
+            *re.split("[ -]", str(item)),
+            str((own["verdict"] == REFUTED).sum()),
+            str(len(own)),
+            str((own["verdict"] == CONFIRMED).sum()),
+        )
+        for (_, item), own in rows.groupby(["explainer", "item"])
+    ]
+    assert said == counted
+    for table in rows["table"].unique():
+        assert f"docs/results/{table}.csv" in level.evidence

@@ -9,14 +9,15 @@ Studies run as any configuration does, so they are resumed, share the cache, and
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cfbench_core.config import Document, decode_experiment
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.specs import resolve
@@ -269,11 +270,32 @@ def prepare_study(
     study: ReplicationStudy, scale: str, changes: Sequence[str], preparing: Any, **options: Any
 ) -> Prepared:
     """Reads and plans the configuration of a study by ``preparing``, a function as ``api.prepare`` is."""
-    package, _, path = study.config.partition(":")
-    with ExitStack() as files:
-        file = files.enter_context(resources.as_file(resources.files(package) / path))
+    with _file_of(study) as file:
         prepared: Prepared = preparing(file, set=[*study.changes[scale], *changes], **options)
     return prepared
+
+
+def check_changes(
+    study: ReplicationStudy, scale: str, changes: Sequence[str], allow_env: Sequence[str] = ()
+) -> None:
+    """Reads the configuration of a study with changes, without a plan and without data.
+
+    Raises:
+        UserError: for what could not be run, such as an unknown data set, with the nearest spelling.
+    """
+    with _file_of(study) as file:
+        document = Document.read(file)
+        document.allowed_variables = frozenset(allow_env)
+        document.set([*study.changes[scale], *changes])
+        decode_experiment(document, installed())
+
+
+@contextmanager
+def _file_of(study: ReplicationStudy) -> Iterator[Path]:
+    """The configuration that a package ships, as a file."""
+    package, _, path = study.config.partition(":")
+    with resources.as_file(resources.files(package) / path) as file:
+        yield file
 
 
 def compared(

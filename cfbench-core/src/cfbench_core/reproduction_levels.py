@@ -7,12 +7,16 @@ One table per component, named ``kind/name``::
     variant = "variant: paper"
     evidence = "100 of 100 answers of its authors' code on 20 users of MovieLens 100K (docs/results/authors-native.csv)"
 
-The levels:
+The levels are about the method as its authors published it: the options in ``variant``, or the default where that is
+empty. The printed numbers are those of the papers that cfbench repeats (``cfbench reproduce``), mostly comparisons of
+methods by others than their authors. They are *compared* if the stored replication decides them: confirmed, refuted or
+undecided; not if it found them not comparable or not reproducible.
 
-- ``as published``: our variant as published agrees with its authors' code, or a well-known library, and with printed
-  numbers;
-- ``agrees with the code``: it agrees with the code; no printed number that could be compared is known;
-- ``agrees with the code, not with the paper``: it agrees with the code, and the printed numbers were not found again;
+- ``as published``: it agrees with its authors' code, or a well-known library; of the printed numbers that were compared
+  more than half are confirmed, and none is refuted;
+- ``agrees with the code``: it agrees with the code; no printed number was compared;
+- ``agrees with the code, not with the paper``: it agrees with the code; printed numbers were compared, and one or more are
+  refuted, or half of them or fewer confirmed. The code of the comparison, its recommenders or its data may be the reason;
 - ``ours only``: follows the description in the paper; no code of its authors was compared;
 - ``not reproduced``: the method of the paper is not here; the evidence says why.
 """

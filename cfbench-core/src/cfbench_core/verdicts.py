@@ -9,6 +9,9 @@ interval of length zero.
 
 What holds or fails only by how ties are counted is *undecided*: seven methods that all have the best value are all
 first and all last.
+
+The reason of a verdict shows numbers with as many digits as keep them apart: who compares what it prints comes to the
+same verdict.
 """
 
 from __future__ import annotations
@@ -27,6 +30,9 @@ VERDICTS = (CONFIRMED, REFUTED, UNDECIDED, NOT_REPRODUCIBLE, NOT_COMPARABLE)
 
 MARGIN = 0.1
 """The default margin: a tenth of the printed number."""
+
+_DIGITS, _EXACT = 3, 17
+"""The significant digits of a number in a reason: usually, and at most; 17 write every number exactly."""
 
 _RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": lambda value, threshold: value < threshold,
@@ -93,7 +99,7 @@ def number_verdict(
     if not math.isnan(deviation):
         around = max(around, deviation)
     low, high = ours.limits
-    allowed = f"{printed - around:.3g} to {printed + around:.3g}"
+    allowed = " to ".join(_apart((printed - around, printed + around), (low, high)))
     if printed - around <= low and high <= printed + around:
         return Verdict(CONFIRMED, f"within {allowed}")
     if high < printed - around or low > printed + around:
@@ -129,15 +135,50 @@ def claim_verdict(
         return Verdict(NOT_REPRODUCIBLE, "not measured here")
     if len({claim_verdict(reading, relation, threshold).word for reading in readings}) > 1:
         ends = sorted(limit for reading in readings for limit in reading.limits)
-        by_ties = f"tied: {ends[0]:.3g} to {ends[-1]:.3g} by how ties are counted"
-        return Verdict(UNDECIDED, f"{by_ties}, against {relation} {threshold:.3g}")
+        first, last, limit = _apart((ends[0], ends[-1], threshold))
+        return Verdict(
+            UNDECIDED, f"tied: {first} to {last} by how ties are counted, against {relation} {limit}"
+        )
     low, high = statistic.limits
     holds = [_RELATIONS[relation](limit, threshold) for limit in (low, high)]
-    shown = f"{low:.3g} to {high:.3g}" if low != high else f"{statistic.value:.3g}"
-    reason = f"{shown} against {relation} {threshold:.3g}"
+    least, most, limit = _apart((low, high, threshold))
+    reason = f"{least if low == high else f'{least} to {most}'} against {relation} {limit}"
     if all(holds):
         return Verdict(CONFIRMED, reason)
     return Verdict(UNDECIDED if any(holds) else REFUTED, reason)
+
+
+def _apart(shown: Sequence[float], others: Sequence[float] = ()) -> list[str]:
+    """Numbers with three significant digits, or as many more as they need.
+
+    As printed they compare with each other, and with ``others`` (printed in the same way, or not), as they do exactly.
+    """
+    for digits in range(_DIGITS, _EXACT):
+        texts = [_with_digits(number, digits) for number in shown]
+        rounded = [_parsed(text) for text in texts]
+        beside = [_parsed(_with_digits(number, digits)) for number in others]
+        alike = _order(shown, shown) == _order(rounded, rounded)
+        exact = _order(shown, others)
+        if alike and exact == _order(rounded, beside) == _order(rounded, others):
+            return texts
+    return [_with_digits(number, _EXACT) for number in shown]
+
+
+def _order(numbers: Sequence[float], others: Sequence[float]) -> list[tuple[bool, bool]]:
+    return [(one < other, one > other) for one in numbers for other in others]
+
+
+def _with_digits(number: float, digits: int) -> str:
+    """With so many significant digits; the whole part in full and with commas, as in 1,275."""
+    number += 0.0  # no "-0"
+    if not 1000 <= abs(number) < 1e15:
+        return f"{number:.{digits}g}"
+    text = f"{number:,.{max(0, digits - len(f'{abs(number):.0f}'))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _parsed(text: str) -> float:
+    return float(text.replace(",", ""))
 
 
 def count_verdicts(words: Iterable[str]) -> str:

@@ -114,6 +114,13 @@ def test_the_list_shows_tables_costs_and_reasons(paper: Path, cfbench: Command) 
     assert not (paper / "reproductions").exists()
 
 
+def test_a_list_with_other_data_is_that_without(paper: Path, cfbench: Command) -> None:
+    plain = cfbench("reproduce", "digits", "table-1", "--list")
+    with_data = cfbench("reproduce", "digits", "table-1", "--list", "--set", "data.count=3")
+    assert (with_data.code, with_data.out) == (0, plain.out)
+    assert not (paper / "reproductions").exists()
+
+
 def test_the_list_of_named_items_has_no_others(paper: Path, cfbench: Command) -> None:
     """Each once, those that are not reproduced too, and the studies that measure them."""
     listed = cfbench(
@@ -140,6 +147,10 @@ def test_the_list_of_named_items_has_no_others(paper: Path, cfbench: Command) ->
         ),
         (("broken",), "must return a Replication"),
         (("digits", "--suite", "toy"), "--suite does not apply"),
+        (("digits", "table-1", "--list", "--set", "data=numbrs"), "Did you mean 'numbers'?"),
+        (("digits", "table-1", "--list", "--data", "numbers"), "data: must be one dataset"),
+        (("digits", "table-1", "--list", "--set", "data.cout=3"), "Did you mean 'count'?"),
+        (("--data", "numbers"), "--data and --set change the studies of one paper"),
     ],
 )
 def test_a_wrong_call_is_one_line(

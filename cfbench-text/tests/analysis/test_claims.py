@@ -10,10 +10,11 @@ from cfbench_core.statistics.bootstrap import resampled_means
 from cfbench_core.verdicts import RELATIONS, Interval
 from cfbench_text.analysis.claim_rows import RESAMPLES, claim_rows, verdict
 from cfbench_text.analysis.claim_statistics import GENERATORS, grids, statistic
-from cfbench_text.analysis.published_factuality import claims, printed_numbers
+from cfbench_text.analysis.published_factuality import DOMAINS, OF_REVIEWS, claims, printed_numbers
 
 printed = printed_numbers()
-numbers = printed[printed["table"].isin(["III", "IV", "V", "VI"])]
+numbers = printed[printed["table"].isin(["III", "IV", "V", "VI", "VII"])]
+numbers = numbers.assign(metric=numbers["metric"] + numbers["table"].map({"VII": OF_REVIEWS}).fillna(""))
 
 
 def means(metric, **of_models):
@@ -42,6 +43,9 @@ six = means("m", nrt=(1, 6), att2seq=(2, 5), cer=(3, 3), peter=(4, 4), pepler=(5
         ("share first", "xrec", 0.5),  # the second place is shared with nrt
         ("share last", "nrt", 0.5),
         ("share last", "pepler", 0.5),
+        ("share last two", "pepler", 0.5),
+        ("share last two", "att2seq", 0.5),  # the second of the last in one, the third best in the other
+        ("share transformers above", "", 0.5),  # in the second NRT is the best
         ("first on average", "xrec", 1),
         ("first on average", "peter", 2),
     ],
@@ -56,9 +60,57 @@ def test_statistics_of_two_metrics_by_hand():
     assert statistic(claim("smallest difference", subject="other"), both) == -4
 
 
-@pytest.mark.parametrize("kind", ["share first", "share last", "first on average"])
+def of_domains(rows):
+    """A mean for each data set of the paper (rows) and generator, all of one metric."""
+    return {"m": np.array(rows, dtype=float)}
+
+
+def test_statistics_of_data_sets_by_hand():
+    # toys, clothes, beauty, sports, cellphones; six generators
+    grid = of_domains([[1, 2, 3, 4, 1, 1], [5] * 6, [2, 1, 2, 4, 2, 2], [4] * 6, [3] * 6])
+    lowest = claim("share lowest data", subject="toys")
+    assert statistic(lowest, grid, DOMAINS) == 3 / 6  # of the others beauty or cellphones ties or is lower
+    lead = statistic(claim("lead of data", subject="clothes sports"), grid, DOMAINS)
+    assert lead == pytest.approx(4 - (12 / 6 + 13 / 6 + 3) / 3)
+    one = {"m": np.where(np.arange(6) == 5, np.nan, grid["m"])}  # the last generator was not run
+    assert statistic(lowest, one, DOMAINS) == 2 / 5
+    assert np.isnan(statistic(lowest, grid, ("toys", "b", "c", "d", "e")))
+    assert np.isnan(statistic(lowest, grid))
+
+
+@pytest.mark.parametrize("kind", ["share lowest data", "lead of data"])
+def test_draws_of_data_sets_are_computed_as_single_tables_are(kind):
+    draws = np.random.default_rng(3).integers(0, 4, (4, 5, 6)).astype(float)
+    subject = "toys" if kind == "share lowest data" else "clothes sports"
+    found = statistic(claim(kind, subject=subject), {"m": draws}, DOMAINS)
+    for value, grid in zip(found, draws, strict=True):
+        rows = dict(zip(DOMAINS, grid.tolist(), strict=True))
+        if kind == "share lowest data":
+            others = [rows[name] for name in DOMAINS if name != "toys"]
+            expected = sum(rows["toys"][n] < min(other[n] for other in others) for n in range(6)) / 6
+        else:
+            mean = {name: sum(row) / 6 for name, row in rows.items()}
+            rest = (mean["toys"] + mean["beauty"] + mean["cellphones"]) / 3
+            expected = min(mean["clothes"], mean["sports"]) - rest
+        assert value == pytest.approx(expected)
+
+
+def test_claims_about_data_sets_need_those_of_the_paper():
+    values = {"St2Exp-F1": [0.1, 0.2, 0.3]}
+    found = decided("toys-lowest", measured(values))
+    assert (found["verdict_printed"], found["verdict"]) == ("confirmed", "not reproducible")
+    assert found["reason"] == "it compares the five data sets of the paper, which were not all run"
+    rows = pd.concat(measured({"St2Exp-F1": [0.1 * n, 0.1 * n]}, name) for n, name in enumerate(DOMAINS, 1))
+    assert decided("toys-lowest", rows)["ours"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "kind", ["share first", "share last", "share last two", "share transformers above", "first on average"]
+)
 def test_an_order_of_fewer_than_six_generators_decides_nothing(kind):
-    value = statistic(claim(kind, subject="nrt"), grids(six[six["model"] != "xrec"]))
+    value = statistic(
+        claim(kind, subject="nrt"), grids(six[six["model"] != ("peter" if "trans" in kind else "xrec")])
+    )
     assert np.isnan(value) and verdict(claim(kind), Interval(value)).word == "not reproducible"
 
 
@@ -92,9 +144,15 @@ def test_a_missing_metric_decides_nothing():
 def test_the_claims_can_be_decided_and_the_printed_tables_contradict_one():
     found = claims().to_dict("records")
     theirs = grids(numbers.rename(columns={"printed": "mean"}))
-    verdicts = {one["claim"]: verdict(one, Interval(float(statistic(one, theirs)))).word for one in found}
+    verdicts = {
+        one["claim"]: verdict(one, Interval(float(statistic(one, theirs, DOMAINS)))).word for one in found
+    }
+    assert tuple(dict.fromkeys(numbers["dataset"])) == DOMAINS
     assert len(verdicts) == len(found) >= 6 and {one["relation"] for one in found} <= set(RELATIONS)
-    assert [name for name, one in verdicts.items() if one == "refuted"] == ["pepler-bleurt"]
+    assert [name for name, one in verdicts.items() if one == "refuted"] == [
+        "pepler-bleurt",
+        "clothes-sports-better",
+    ]
     assert {name for name, one in verdicts.items() if one == "not reproducible"} == {
         "low-binary-recall",
         "low-binary-f1",
@@ -102,7 +160,12 @@ def test_the_claims_can_be_decided_and_the_printed_tables_contradict_one():
 
 
 @given(
-    st.sampled_from(["maximum", "minimum", "share below", "share first", "share last", "first on average"]),
+    st.sampled_from(
+        [
+            *("maximum", "minimum", "share below", "share first", "share last", "share last two"),
+            *("share transformers above", "first on average"),
+        ]
+    ),
     st.integers(0, 2**32 - 1),
     st.booleans(),
 )
@@ -134,6 +197,15 @@ def by_loops(kind, grid, other):
     if kind == "first on average":
         average = [sum(column) / len(complete) for column in zip(*complete, strict=True)]
         return 1 + sum(one > average[own] + 1e-9 for one in average)
+    if kind == "share transformers above":
+        whole = [
+            (nrt, att2seq, *others)
+            for nrt, att2seq, *others, _ in grid.tolist()
+            if not np.isnan([nrt, att2seq, *others]).any()
+        ]
+        return sum(min(others) > max(nrt, att2seq) for nrt, att2seq, *others in whole) / len(whole)
+    if kind == "share last two":
+        return sum(sum(value <= row[own] for value in row) <= 2 for row in complete) / len(complete)
     firsts = [sorted(row, reverse=kind == "share first") for row in complete]
     return sum(row[own] == best[0] != best[1] for row, best in zip(complete, firsts, strict=True)) / len(
         complete

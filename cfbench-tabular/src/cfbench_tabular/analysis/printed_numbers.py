@@ -40,6 +40,8 @@ SECONDS, REPRODUCED = "figure 4", "figure 5"
 BY_GROUP = (SECONDS, REPRODUCED)
 """Printed for some groups of data sets only."""
 QUALITY = "table A1"
+MEASURES = ("coverage", "sparsity", "RUC", "RMC", "L2", "MADD", "MD")
+"""The columns of tables 4 and 5."""
 CONFIG = "config.yaml"
 KEYS = ("item", "group", "dataset", "measure", "explainer")
 
@@ -111,20 +113,30 @@ def _times_and_stability(
 
 
 def _ranks(study: Study, group: str, datasets: Sequence[DataSet]) -> Iterator[tuple[Any, ...]]:
-    columns = study.columns()
-    for item, criterion in RANKED.items():
-        judge = CRITERIA[criterion]
-        if judge not in columns:
-            continue
-        for measure in ("coverage", "sparsity", "RUC", "RMC", "L2", "MADD", "MD"):
-            column = judge if measure == "coverage" else measure
-            if column not in columns:
-                continue
-            better = columns[column].direction
-            found = _joined([ranked(dataset, ALGORITHMS, column, judge, better) for dataset in datasets])
+    for item in RANKED:
+        for measure in MEASURES:
+            found = _ranked(study, datasets, item, measure)
             if len(found) > 1:
                 for name, rank in zip(ALGORITHMS, friedman(found, "lower").average_ranks, strict=True):
                     yield item, group, "", measure, name, float(rank), len(found)
+
+
+def _ranked(study: Study, datasets: Sequence[DataSet], item: str, measure: str) -> FloatArray:
+    """(factuals, algorithms) ranks of a table and measure; no rows if it was not measured."""
+    columns, judge = study.columns(), CRITERIA[RANKED[item]]
+    column = judge if measure == "coverage" else measure
+    if judge not in columns or column not in columns:
+        return _joined([])
+    better = columns[column].direction
+    return _joined([ranked(dataset, ALGORITHMS, column, judge, better) for dataset in datasets])
+
+
+def differing(study: Study, item: str, group: str, measure: str, name: str) -> dict[str, int]:
+    """On how many factuals each algorithm has another rank than ``name``; all ten must have run on the group."""
+    ranks_of_each = _ranked(study, study.group(group), item, measure)
+    own = ranks_of_each[:, ALGORITHMS.index(name)]
+    counts = (ranks_of_each != own[:, None]).sum(axis=0)
+    return dict(zip(ALGORITHMS, map(int, counts), strict=True))
 
 
 def _joined(parts: Sequence[FloatArray]) -> FloatArray:

@@ -9,6 +9,7 @@
   again with the same settings, here it gets another seed.
 - Figures 6 and 7: the shares of factuals with a valid, and with a valid and realistic counterfactual.
 - Table 6: its claims, as places among the ten algorithms (``published_claims.py``).
+- Claims: those of the abstract, results and conclusion, by statistics (``headline_claims.py``).
 - Table A1: area under the ROC curve and accuracy of the networks on the test rows.
 
 Each number and each claim has a verdict (``cfbench_core.verdicts``). Ranks and shares of all factuals of the paper are
@@ -49,6 +50,7 @@ from cfbench_core.verdicts import (
     count_verdicts,
     number_verdict,
 )
+from cfbench_tabular.analysis.headline_claims import HEADLINES, OTHER_SEED, headline_rows
 from cfbench_tabular.analysis.printed_numbers import (
     ALGORITHMS,
     BY_GROUP,
@@ -65,7 +67,10 @@ from cfbench_tabular.analysis.printed_numbers import (
 from cfbench_tabular.analysis.published_claims import (
     BEST,
     BOUNDS,
+    DECISIVE,
     ITEM,
+    NEAR,
+    NEAR_FACTUALS,
     STABILITY,
     TIES,
     places,
@@ -89,8 +94,6 @@ SPEC = ComponentSpec(
     papers=("cftabular2021",),
 )
 
-
-OTHER_SEED = "the second call has another seed here, the same settings in the paper"
 WHAT = {
     "table 4": "average ranks, valid counterfactuals",
     "table 5": "average ranks, valid and realistic counterfactuals",
@@ -100,6 +103,7 @@ WHAT = {
     "figure 7": "factuals with a valid and realistic counterfactual",
 }
 """What each table and figure shows."""
+HEADLINE_HEADS = ["claim", "here (printed)", "decided by", "verdict"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +137,8 @@ class Reproduction:
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: model, item (table 4, ...), group, dataset, measure, explainer, printed, ours, difference,
-        printed_factuals, factuals, verdict, reason."""
+        printed_factuals, factuals, verdict, reason; of claims also verdict_printed (by the printed numbers), and of those
+        that are no places sentence and rule."""
         import pandas as pd
 
         printed = printed_numbers()
@@ -154,8 +159,14 @@ class Reproduction:
             for row in table.to_dict("records")
         ]
         table["verdict"], table["reason"] = zip(*verdicts, strict=True)
+        table["verdict_printed"] = [_by_printed(row) for row in table.to_dict("records")]
+        headlines = [
+            headline_rows(rows[rows["item"] != ITEM]).assign(model=model)
+            for model, rows in table.groupby("model", sort=False)
+        ]
         columns = ["model", *KEYS, "printed", "ours", "difference", "printed_factuals", "factuals"]
-        return table[[*columns, "verdict", "reason"]]
+        columns += ["verdict", "reason", "sentence", "rule", "verdict_printed"]
+        return pd.concat([table, *headlines], ignore_index=True)[columns]
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         from cfbench_core.analyses import Figure
@@ -212,6 +223,9 @@ class Reproduction:
                 head = ["algorithm", "claim: among the best", "data", "place (printed)", "verdict"]
                 lines = tabulate(claims, head, tablefmt="simple")
                 blocks.append(f"table 6{where}: places among the ten algorithms\n{lines}")
+            if headlines := _headlines_shown(own):
+                lines = tabulate(headlines, HEADLINE_HEADS, tablefmt="simple")
+                blocks.append(f"claims{where}\n{lines}")
         return "\n\n".join([*blocks, LEGEND])
 
     def latex(self, table: pd.DataFrame) -> str:
@@ -248,6 +262,12 @@ def _verdict(row: Mapping[Any, Any], same_networks: bool, margin: float) -> Verd
     return number_verdict(row["printed"], Interval(row["ours"]), margin=margin, rounded_by=row["rounded_by"])
 
 
+def _by_printed(row: Mapping[Any, Any]) -> str:
+    """The verdict on a claim of table 6 by the printed ranks; nothing where there are none."""
+    claimed = row["item"] == ITEM and not np.isnan(row["printed"])
+    return claim_verdict(Interval(row["printed"]), "<=", BEST).word if claimed else ""
+
+
 def _verdict_of_some(row: Mapping[Any, Any], margin: float) -> Verdict:
     """Of a rank or a share of some of the paper's factuals: decided if no value of the others could change it."""
     ends = (1, len(ALGORITHMS)) if row["item"] in RANKED else (0, 1)
@@ -270,7 +290,16 @@ def _verdict_of_claim(row: Mapping[Any, Any]) -> Verdict:
     if len({claim_verdict(bound, "<=", BEST).word for bound in bounds}) > 1:
         return Verdict(NOT_COMPARABLE, f"place on {_part(row)}")
     readings = [Interval(row[name]) for name in TIES if not np.isnan(row[name])]
-    return claim_verdict(ours, "<=", BEST, readings=readings)
+    found = claim_verdict(ours, "<=", BEST, readings=readings)
+    near = [row[name] for name in NEAR if not np.isnan(row[name])]
+    if found.word != UNDECIDED and len({one <= BEST for one in near}) > 1:
+        best, worst = near
+        return Verdict(
+            UNDECIDED,
+            f"near tie: {best:g} to {worst:g} against <= {BEST}, by algorithms whose ranks differ on {row[NEAR_FACTUALS]:g} "
+            f"of {row['factuals']:,.0f} factuals or fewer ({DECISIVE} decide)",
+        )
+    return found
 
 
 def _part(row: Mapping[Any, Any]) -> str:
@@ -295,6 +324,8 @@ def _sentences(table: pd.DataFrame) -> Iterator[str]:
     held = table[table["item"] == ITEM].dropna(subset=["ours"])
     if len(held):
         yield f"Table 6, claims (among the best {BEST} of the ten algorithms): {count_verdicts(held['verdict'])}."
+    if len(held := table[table["item"] == HEADLINES].dropna(subset=["ours"])):
+        yield f"Claims of abstract, results and conclusion: {count_verdicts(held['verdict'])}."
     decided = known[known["verdict"].isin([CONFIRMED, REFUTED, UNDECIDED])]
     for name, rows in decided.groupby("item", sort=False):
         yield f"{str(name).capitalize()}, numbers: {count_verdicts(rows['verdict'])}."
@@ -309,7 +340,7 @@ def _latex_of(table: pd.DataFrame, about: str) -> Iterator[str]:
     """The tables of one model."""
     from cfbench_core.reports.latex import tabular
 
-    for labels, rows in groups_of(table[~table["item"].isin([QUALITY, ITEM])], ("item",)):
+    for labels, rows in groups_of(table[~table["item"].isin([QUALITY, ITEM, HEADLINES])], ("item",)):
         names = [name for name in ALGORITHMS if name in set(rows["explainer"])]
         lines = []
         for group, own in groups_of(rows, ("group", "measure")):
@@ -322,6 +353,8 @@ def _latex_of(table: pd.DataFrame, about: str) -> Iterator[str]:
         heads = ["algorithm", "among the best", "data", "place (printed)", "verdict"]
         caption = f"CF-tabular, table 6{about}: places among the ten algorithms."
         yield tabular(heads, claims, [False, False, False, True, False], caption)
+    if headlines := _headlines_shown(table):
+        yield tabular(HEADLINE_HEADS, headlines, [False, True, False, False], f"CF-tabular, claims{about}.")
     if heads_and_lines := _quality_shown(table):
         caption = f"CF-tabular, {QUALITY}{about}: ours (printed)."
         yield tabular(*heads_and_lines, [False, True, True], caption)
@@ -384,6 +417,15 @@ def _claims_shown(table: pd.DataFrame) -> list[list[str]]:
             f"{row['ours']:g}" + ("" if np.isnan(row["printed"]) else f" ({row['printed']:g})"),
             row["verdict"],
         ]
+        for row in rows.to_dict("records")
+    ]
+
+
+def _headlines_shown(table: pd.DataFrame) -> list[list[str]]:
+    """The other claims that were measured: sentence, statistic (printed), what decides, and verdict."""
+    rows = table[table["item"] == HEADLINES].dropna(subset=["ours"])
+    return [
+        [row["sentence"], f"{row['ours']:.3g} ({row['printed']:.3g})", row["rule"], row["verdict"]]
         for row in rows.to_dict("records")
     ]
 

@@ -99,6 +99,14 @@ def cf_tabular(config: None = None) -> Replication:
                 reason=_ALL_SETS,
             ),
             PublishedItem(
+                name="claims",
+                caption="claims of the abstract, results and conclusion, with the statistic that decides each",
+                studies=_ALL,
+                rows=("claims",),
+                stored="paper",
+                reason=_ALL_SETS,
+            ),
+            PublishedItem(
                 name="table-a1",
                 caption="area under the ROC curve and accuracy of the networks",
                 studies=("published-reading",),

@@ -22,7 +22,7 @@ from cfbench_core.verdicts import (
     Verdict,
     claim_verdict,
 )
-from cfbench_text.analysis.claim_statistics import grids, possible_values, statistic
+from cfbench_text.analysis.claim_statistics import OF_DATA, grids, possible_values, statistic
 from cfbench_text.analysis.number_verdicts import ONE_TEXT, STAND_IN
 from cfbench_text.analysis.published_factuality import GENERATORS, claims, decisive_metrics
 
@@ -53,14 +53,16 @@ def claim_rows(measured: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[s
     ours = ours.drop_duplicates(["dataset", "metric", "judge", "generator"]).reset_index(drop=True)
     means = _with_resamples(ours)
     theirs = grids(printed.rename(columns={"printed": "mean"}))
+    domains = list(dict.fromkeys(printed["dataset"]))
     judged = dict.fromkeys(ours["metric"][ours["judge"] != ""])
     for claim in claims().to_dict("records"):
         of_claim = ours[ours["metric"].isin([claim["metric"], claim["subject"]])]
         judges = list(dict.fromkeys(of_claim["judge"][of_claim["metric"].isin(judged)])) or [""]
-        as_printed = Interval(float(statistic(claim, theirs)))
+        as_printed = Interval(float(statistic(claim, theirs, domains)))
         for judge in judges:
             rows = of_claim[of_claim["judge"].isin(["", judge])]
-            here = _interval(statistic(claim, _grids(rows, means)))
+            places = list(dict.fromkeys(rows["dataset"]))
+            here = _interval(statistic(claim, _grids(rows, means), places))
             decided = _of_measured(claim, here, rows)
             yield {
                 "metric": claim["claim"],
@@ -94,6 +96,10 @@ def verdict(
         other: what it was measured with in place of the paper's models; it is not comparable then.
         absent: generators of the paper that were not run; the claim is undecided if their means could change it.
     """
+    if np.isnan(found.value) and claim["statistic"] in OF_DATA:
+        return Verdict(
+            NOT_REPRODUCIBLE, "it compares the five data sets of the paper, which were not all run"
+        )
     if np.isnan(found.value):
         return Verdict(NOT_REPRODUCIBLE, "a metric, judge or generator that it needs was not run")
     if other:

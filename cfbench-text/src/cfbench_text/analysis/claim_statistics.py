@@ -7,6 +7,10 @@ leading axes are draws of the texts, so that one call gives a statistic with its
 - ``share below``: of the data sets and generators, in how many ``metric`` is below the metric ``subject``.
 - ``share first``, ``share last``: of the data sets, in how many the generator ``subject`` is the best, or the worst.
 - ``first on average``: the place of the generator ``subject`` by the mean over data sets; 1 is the best.
+- ``share last two``: of the data sets, in how many at most one generator is as good as ``subject`` or worse.
+- ``share transformers above``: of the data sets, in how many CER, PETER and PEPLER are better than NRT and Att2Seq.
+- ``share lowest data``: of the generators, in how many the data set ``subject`` has the lowest mean of the paper's five.
+- ``lead of data``: the mean over generators of the data sets ``subject``, whichever is smaller, minus that of the others.
 - ``smallest difference``: ``metric`` - ``subject``, over all data sets and generators.
 
 All these metrics are better when higher.
@@ -15,20 +19,24 @@ All these metrics are better when higher.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cfbench_text.analysis.published_factuality import GENERATORS
+from cfbench_text.analysis.published_factuality import DOMAINS, GENERATORS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cfbench_text.reviews import FloatArray
 
-RANKING = ("share first", "share last", "first on average")
+RANKING = ("share first", "share last", "share last two", "first on average")
+OF_DATA = ("share lowest data", "lead of data")
+"""Statistics that compare the data sets of the paper, and need all of them."""
+RECURRENT, TRANSFORMERS = ("nrt", "att2seq"), ("cer", "peter", "pepler")
+ABOVE = "share transformers above"
 SAME = 1e-9
 
 
@@ -46,12 +54,15 @@ def grids(means: pd.DataFrame) -> dict[str, FloatArray]:
     return found
 
 
-def statistic(claim: Mapping[Any, Any], means: Mapping[str, FloatArray]) -> FloatArray:
-    """(...) the statistic of a claim; NaN if a metric or generator that it needs is missing.
+def statistic(
+    claim: Mapping[Any, Any], means: Mapping[str, FloatArray], places: Sequence[str] = ()
+) -> FloatArray:
+    """(...) the statistic of a claim; NaN if a metric, generator or data set that it needs is missing.
 
     Args:
         claim: with its statistic, metric and subject.
         means: of each metric, (..., data sets, generators).
+        places: the names of the data sets, in their order; only ``OF_DATA`` need them.
     """
     kind, subject = claim["statistic"], claim["subject"]
     draws = next((grid.shape[:-2] for grid in means.values()), ())
@@ -63,6 +74,10 @@ def statistic(claim: Mapping[Any, Any], means: Mapping[str, FloatArray]) -> Floa
         return _largest(grid) if kind == "maximum" else -_largest(-grid)
     if kind in RANKING:
         return _of_ranking(kind, GENERATORS.index(subject), grid)
+    if kind == ABOVE:
+        return _transformers_above(grid)
+    if kind in OF_DATA:
+        return _of_data(kind, subject.split(), grid, places) if {*DOMAINS} <= {*places} else missing
     if subject not in means:
         return missing
     differences = grid - means[subject]
@@ -103,9 +118,37 @@ def _of_ranking(kind: str, subject: int, grid: FloatArray) -> FloatArray:
         return np.where(counted[..., 0] > 0, 1.0 + above.sum(axis=-1), np.nan)
     if kind == "share first":
         best = np.asarray(own > others.max(axis=-1) + SAME)
+    elif kind == "share last two":
+        best = np.asarray((others < own[..., None] + SAME).sum(axis=-1) <= 1)
     else:
         best = np.asarray(own < others.min(axis=-1) - SAME)
     return _share(best[..., None], complete[..., None])
+
+
+def _transformers_above(grid: FloatArray) -> FloatArray:
+    """Only of data sets on which these five generators were run; one that ties is not above."""
+    recurrent, transformers = (
+        grid[..., [GENERATORS.index(name) for name in names]] for names in (RECURRENT, TRANSFORMERS)
+    )
+    least, most = transformers.min(axis=-1), recurrent.max(axis=-1)  # NaN where one is missing
+    holds = np.asarray(least > most + SAME)
+    return _share(holds[..., None], ~np.isnan(least + most)[..., None])
+
+
+def _of_data(kind: str, subjects: Sequence[str], grid: FloatArray, places: Sequence[str]) -> FloatArray:
+    """Only of generators that were run on all five data sets; a data set that ties is not the lowest."""
+    own = grid[..., [places.index(name) for name in subjects], :]
+    others = grid[..., [places.index(name) for name in DOMAINS if name not in subjects], :]
+    complete = np.asarray(~np.isnan(np.concatenate([own, others], axis=-2)).any(axis=-2))
+    if kind == "share lowest data":
+        lowest = np.asarray(own[..., 0, :] < others.min(axis=-2) - SAME)
+        return _share(lowest[..., None, :], complete[..., None, :])
+    count = complete.sum(axis=-1).astype(np.float64)
+    whole = np.where(count > 0, count, np.nan)
+    averages = [
+        np.where(complete[..., None, :], part, 0.0).sum(axis=-1) / whole[..., None] for part in (own, others)
+    ]
+    return np.asarray(averages[0].min(axis=-1) - averages[1].mean(axis=-1))
 
 
 def _largest(grid: FloatArray) -> FloatArray:

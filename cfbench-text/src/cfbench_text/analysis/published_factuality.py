@@ -27,6 +27,8 @@ OUR_NAMES = {
     "QuestEval": "QuestEval-F",
 }
 """Metrics of which the paper prints one number under a name without a direction, or with another name."""
+OF_REVIEWS = " of reviews"
+"""Ends the name of a metric of table VII in the claims: it compares with reviews as they were written."""
 UNNAMED = "AlignScore, SummaC and BARTScore"
 
 
@@ -53,7 +55,8 @@ def claims() -> pd.DataFrame:
 
 def decisive_metrics() -> frozenset[str]:
     """The metrics that claims are about."""
-    return frozenset(claims()[["metric", "subject"]].to_numpy().ravel()) - {""}
+    named = claims()[["metric", "subject"]].to_numpy().ravel()
+    return frozenset(named) - {"", *GENERATORS, *DOMAINS}
 
 
 def _read(name: str) -> pd.DataFrame:

@@ -27,6 +27,7 @@ from cfbench_text.analysis.number_verdicts import STAND_IN, interval_of, with_ve
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
     GENERATORS,
+    OF_REVIEWS,
     UNNAMED,
     decisive_metrics,
     printed_numbers,
@@ -140,7 +141,7 @@ class Reproduction:
             lines, columns=["table", "dataset", "metric", "judge", "model", "generator", *_OURS]
         )
         table = _beside(table, printed)
-        of_claims, theirs = (one[~one["table"].isin([STATISTICS, REVIEWS])] for one in (table, printed))
+        of_claims, theirs = (_of_claims(one) for one in (table, printed))
         decided = pd.DataFrame(list(claim_rows(of_claims, theirs))).assign(table=CLAIMS)
         table = pd.concat([with_verdicts(table, self.config.margin), decided], ignore_index=True)
         table["item"] = table["table"].map(ITEMS)
@@ -295,6 +296,13 @@ def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, 
                 VALUES: of_claims[column.name].dropna() if column.name in of_claims else None,
                 "same_as": same.get((str(cell.labels["dataset"]), column.name), ""),
             }
+
+
+def _of_claims(table: pd.DataFrame) -> pd.DataFrame:
+    """The means that claims are about; those of table VII under names of their own."""
+    means = table[table["table"] != STATISTICS]
+    reviews = means["table"] == REVIEWS
+    return means.assign(metric=means["metric"].where(~reviews, means["metric"] + OF_REVIEWS))
 
 
 def _beside(table: pd.DataFrame, printed: pd.DataFrame) -> pd.DataFrame:

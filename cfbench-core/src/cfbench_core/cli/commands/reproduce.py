@@ -19,6 +19,7 @@ from cfbench_core.replications import (
     SMALL,
     Replication,
     ReplicationStudy,
+    check_changes,
     compared,
     find_replication,
     loaded_replication,
@@ -77,17 +78,20 @@ def command(
     if study.suite is not None:
         raise UserError("--suite does not apply to reproduce: the paper determines the suite")
     papers = installed().components("replication")
+    if data:
+        study = dataclasses.replace(study, changes=(f"data=[{', '.join(data)}]", *study.changes))
     if paper is None:
+        if study.changes:
+            raise UserError("--data and --set change the studies of one paper: cfbench reproduce PAPER")
         _list(papers, form)
         return OK
     component, replication = find_replication(paper)
     for item in {*items} & {found.spec.name for found in papers}:
         raise UserError(f"{item} is another paper: reproduce one at a time")
     if listing:
+        _check_changes(_of_items(replication, items), scale, study)
         _list([component], form, items, whole=True)
         return OK
-    if data:
-        study = dataclasses.replace(study, changes=(f"data=[{', '.join(data)}]", *study.changes))
     chosen = replication.chosen(items, scale)
     folder = run_folder(paper, scale, study.out)
     needed = replication.studies_of(chosen, scale)
@@ -97,6 +101,13 @@ def command(
     found = compared(component, replication, chosen, scale, runs, changes=study.all_changes)
     _show(found.answer, runs, form)
     return FAILED if any(run.exit_code for run in runs) else OK
+
+
+def _check_changes(replication: Replication, scale: str, study: StudyOptions) -> None:
+    """What is listed with changes could be run with them; without changes, whatever ships is listed."""
+    for one in replication.studies:
+        if study.changes and scale in one.changes:
+            check_changes(one, scale, study.all_changes, study.allow_env)
 
 
 def _run(
