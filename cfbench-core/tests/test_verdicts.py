@@ -16,9 +16,11 @@ from cfbench_core.verdicts import (
     REFUTED,
     RELATIONS,
     UNDECIDED,
+    VERDICTS,
     Interval,
     claim_verdict,
     count_verdicts,
+    in_part,
     number_verdict,
     rounding,
 )
@@ -210,3 +212,27 @@ def test_the_reason_of_a_tie_shows_readings_that_disagree(
     if found.reason.startswith("tied: "):
         first, last, limit = numbers_of(found.reason)
         assert eval_relation(first, relation, limit) != eval_relation(last, relation, limit)
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds", "word"),
+    [
+        (0.7, (), "confirmed"),
+        (0.7, (0.6, 0.9), "confirmed"),
+        (0.7, (0.4, 0.9), "confirmed in part"),
+        (0.3, (0.2, 0.8), "refuted in part"),
+        (0.3, (0.2, 0.4), "refuted"),
+    ],
+)
+def test_a_claim_that_missing_parts_could_change_is_decided_in_part(
+    value: float, bounds: tuple[float, ...], word: str
+) -> None:
+    found = claim_verdict(Interval(value), ">", 0.5)
+    verdict = in_part(found, map(Interval, bounds), ">", 0.5, "shop")
+    assert verdict.word == word and verdict.word in VERDICTS
+    assert verdict.reason.endswith(", which shop could change") == word.endswith("in part")
+
+
+def test_what_is_undecided_is_not_decided_in_part() -> None:
+    found = claim_verdict(Interval(0.5, 0.4, 0.6), ">", 0.5)
+    assert in_part(found, [Interval(0.0), Interval(1.0)], ">", 0.5, "shop") == found

@@ -7,6 +7,9 @@ with a threshold: it is *confirmed* when the whole interval satisfies the relati
 and else *undecided*. A value without an interval (a count, a share of cases that were all observed) counts as an
 interval of length zero.
 
+A claim of which a part was not run, such as one of its data sets, is *confirmed in part* or *refuted in part* where what was
+run decides it and what is missing could change that (:func:`in_part`).
+
 What holds or fails only by how ties are counted is *undecided*: seven methods that all have the best value are all
 first and all last.
 
@@ -23,9 +26,19 @@ from typing import NamedTuple
 CONFIRMED = "confirmed"
 REFUTED = "refuted"
 UNDECIDED = "undecided"
+CONFIRMED_IN_PART = "confirmed in part"
+REFUTED_IN_PART = "refuted in part"
 NOT_REPRODUCIBLE = "not reproducible"
 NOT_COMPARABLE = "not comparable"
-VERDICTS = (CONFIRMED, REFUTED, UNDECIDED, NOT_REPRODUCIBLE, NOT_COMPARABLE)
+VERDICTS = (
+    CONFIRMED,
+    CONFIRMED_IN_PART,
+    REFUTED,
+    REFUTED_IN_PART,
+    UNDECIDED,
+    NOT_REPRODUCIBLE,
+    NOT_COMPARABLE,
+)
 """All verdicts in the order in which they are counted."""
 
 MARGIN = 0.1
@@ -179,6 +192,25 @@ def _with_digits(number: float, digits: int) -> str:
 
 def _parsed(text: str) -> float:
     return float(text.replace(",", ""))
+
+
+def in_part(
+    found: Verdict, bounds: Iterable[Interval], relation: str, threshold: float, missing: str
+) -> Verdict:
+    """The verdict on a claim of which a part was not run.
+
+    Args:
+        found: the verdict by what was run.
+        bounds: what the statistic could be with what is missing; nothing is missing if there are none.
+        relation: one of ``RELATIONS``.
+        threshold: what the statistic is compared with.
+        missing: what was not run, in words.
+    """
+    words = {CONFIRMED: CONFIRMED_IN_PART, REFUTED: REFUTED_IN_PART}
+    others = {claim_verdict(bound, relation, threshold).word for bound in bounds}
+    if found.word in words and others - {found.word}:
+        return Verdict(words[found.word], f"{found.reason}, which {missing} could change")
+    return found
 
 
 def count_verdicts(words: Iterable[str]) -> str:

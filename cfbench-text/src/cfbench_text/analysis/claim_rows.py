@@ -21,6 +21,7 @@ from cfbench_core.verdicts import (
     Interval,
     Verdict,
     claim_verdict,
+    in_part,
 )
 from cfbench_text.analysis.claim_statistics import OF_DATA, grids, possible_values, statistic
 from cfbench_text.analysis.number_verdicts import ONE_TEXT, STAND_IN
@@ -94,7 +95,7 @@ def verdict(
         claim: with its statistic, relation and threshold.
         found: the statistic with its interval.
         other: what it was measured with in place of the paper's models; it is not comparable then.
-        absent: generators of the paper that were not run; the claim is undecided if their means could change it.
+        absent: generators of the paper that were not run; the claim is decided in part if their means could change it.
     """
     if np.isnan(found.value) and claim["statistic"] in OF_DATA:
         return Verdict(
@@ -107,11 +108,7 @@ def verdict(
     relation, threshold = claim["relation"], float(claim["threshold"])
     decided = claim_verdict(found, relation, threshold)
     ends = possible_values(claim["statistic"], *found.limits, len(absent)) if absent else ()
-    others = {claim_verdict(Interval(end), relation, threshold).word for end in ends}
-    if decided.word in (CONFIRMED, REFUTED) and others - {decided.word}:
-        missing = ", ".join(absent)
-        return Verdict(UNDECIDED, f"{decided.reason}, which {missing} could change: they were not run")
-    return decided
+    return in_part(decided, map(Interval, ends), relation, threshold, f"{', '.join(absent)} (not run)")
 
 
 def _of_measured(claim: Mapping[Any, Any], found: Interval, rows: pd.DataFrame) -> Verdict:
