@@ -19,7 +19,10 @@ from result_tables.states import state_of  # noqa: E402
 PAGE = (ROOT / "docs/replications/index.md").read_text("utf-8")
 STORED = sorted((ROOT / "docs/results").glob("replication-*.csv"))
 LISTED = re.findall(r'\{\{ verdicts_on_claims\("([\w-]+)"\) \}\}', PAGE)
-VERDICTS = ("confirmed", "refuted", "undecided", "not reproducible", "not comparable")
+VERDICTS = (
+    *("confirmed", "confirmed in part", "refuted", "refuted in part"),
+    *("undecided", "not reproducible", "not comparable"),
+)
 
 
 def claims(name: str) -> list[dict[str, str]]:
