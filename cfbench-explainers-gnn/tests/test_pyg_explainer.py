@@ -21,7 +21,9 @@ from cfbench_explainers_gnn.pyg_explainer import Config, PyGExplainer
 from cfbench_explainers_gnn.pyg_recommender import Config as RecommenderConfig
 from cfbench_explainers_gnn.pyg_recommender import PyG
 from cfbench_recsys.edits import Edits
+from cfbench_recsys.recommenders import lightgcn
 from cfbench_recsys.targets import Context
+from cfbench_recsys.testing import world as kit
 
 sys.path.append(str(Path(__file__).parent))  # where the modules are that factory names
 
@@ -172,6 +174,25 @@ def test_attention_without_layers_that_have_it_is_one_clear_line(graph_world: Ma
     context = Context(model, world.graph, world.graph, world.context.generator)
     with pytest.raises(UserError, match="no layer has attention"):
         answered(Config(algorithm="attention"), targets, context)
+
+
+def test_pgexplainer_learns_from_no_edge_of_an_explained_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edges are recorded where they are weighted, in the queries with gradients that the training makes."""
+    split = kit.split(60)
+    model = lightgcn.LightGCN(lightgcn.Config(dimensions=8, epochs=3))
+    model.fit(split, kit.streams)
+    weighted: list[np.ndarray] = []
+    original = model.score_weighted
+
+    def recorded(users: Any, rows: Any, edge_users: Any, edge_items: Any, delta: Any) -> Any:
+        weighted.append(edge_users.numpy())
+        return original(users, rows, edge_users, edge_items, delta)
+
+    monkeypatch.setattr(model, "score_weighted", recorded)
+    context = Context(model, split.profiles, kit.training_part(split.profiles), kit.streams)
+    PyGExplainer(Config(algorithm="pgexplainer", epochs=1)).prepare(context)
+    edge_users = np.concatenate(weighted)
+    assert len(edge_users) and not np.isin(edge_users, kit.EXPLAINED).any()
 
 
 @pytest.mark.parametrize("algorithm", ["pgexplainer", "captum"])

@@ -7,7 +7,8 @@
 - ``pgexplainer`` (Luo et al., "Parameterized explainer for graph neural network", NeurIPS 2020): a network from the
   embeddings of an edge's ends, of the user and of the explained items to its mask, trained beforehand on the best
   recommendations of ``training_users`` users who are not explained, in scope indirect, for ``epochs`` (30, learning rate
-  0.003). The original has the embedding of one explained node, where this has those of the user and of the items.
+  0.003). It removes edges of such users only. The original has the embedding of one explained node, where this has those
+  of the user and of the items.
 - ``captum``: attributions of the margin to the weights of edges by Captum, relative to a graph without the edges in
   scope (``attribution: IntegratedGradients``), or at the graph as it is (``Saliency``).
 - ``attention``: the attention to an edge, the greater of both directions, of all layers and heads. For a recommender
@@ -26,6 +27,7 @@ for the others; then one query for each prefix.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -48,7 +50,7 @@ SPEC = ComponentSpec(
     summary="Edge masks of PyTorch Geometric's explanation algorithms, strongest edges removed",
     target=f"{__name__}:PyGExplainer",
     config=f"{__name__}:Config",
-    version="2",
+    version="3",
     provides={
         "format": {"explicit"},
         "level": {"item", "list"},
@@ -102,9 +104,11 @@ class PyGExplainer:
         from cfbench_explainers_gnn.pyg_masks import trained_pg_explainer
 
         random = context.generator("pyg", "pgexplainer")
-        users = np.flatnonzero(np.diff(context.training.indptr) > 1)
+        learned = context.training.multiply(context.interactions).tocsr()
+        learned.eliminate_zeros()
+        users = np.flatnonzero(np.diff(learned.indptr) > 1)
         users = np.sort(random.permutation(users)[: self.config.training_users])
-        blocks = self._training_blocks(users, context)
+        blocks = self._training_blocks(users, dataclasses.replace(context, interactions=learned))
         if not blocks:
             raise UserError(
                 "pyg: pgexplainer has no users to be trained on, whose lists have edges in scope indirect"
@@ -156,7 +160,7 @@ class PyGExplainer:
                 return _attention(part)
 
     def _training_blocks(self, users: np.ndarray, context: Context) -> list[Block]:
-        """The best recommendation of each user, where edges are in scope."""
+        """The best recommendation of each user, where edges are in scope: those of ``context.interactions``."""
         graph = context.interactions
         none = np.zeros((len(users), 1), dtype=np.int64)
         everyone = Targets.of(graph, users, none, TRAINING_K, "item", "indirect")
