@@ -195,6 +195,56 @@ def test_pgexplainer_learns_from_no_edge_of_an_explained_user(monkeypatch: pytes
     assert len(edge_users) and not np.isin(edge_users, kit.EXPLAINED).any()
 
 
+def trained_lists(config: Config, world: Any, explained: list[int], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """(user, item, k) that PGExplainer is trained on, where ``explained`` are the users who are explained."""
+    training = world.graph.tolil()
+    training[explained] = 0
+    training = training.tocsr()
+    context = Context(world.context.model, world.graph, training, world.context.generator)
+    given: list[Any] = []
+    original = pyg_masks.trained_pg_explainer
+
+    def recorded(blocks: list[Block], *rest: Any) -> dict[str, np.ndarray]:
+        given.extend(blocks)
+        return original(blocks, *rest)
+
+    monkeypatch.setattr(pyg_masks, "trained_pg_explainer", recorded)
+    state = PyGExplainer(config).prepare(context)
+    assert all(np.isfinite(array).all() for array in state.values())
+    return [(int(b.targets.users[0]), int(b.targets.items[0, 0]), b.targets.k) for b in given]
+
+
+def test_pgexplainer_is_trained_on_the_best_item_out_of_the_top_k(
+    graph_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With k = 4, and users of whom some have no more than 4 candidates: there on the longest list that can change."""
+    world = graph_world("lightgcn", 38, users=12, items=8, density=0.5)
+    found = trained_lists(Config(algorithm="pgexplainer", epochs=1, k=4), world, [0, 1], monkeypatch)
+    scores = world.context.model.score_edits(Edits.nothing(np.arange(12)))
+    assert len({k for _, _, k in found}) > 1 and not {0, 1} & {user for user, _, _ in found}
+    for user, item, k in found:
+        unseen = np.flatnonzero(world.graph[user].toarray()[0] == 0)
+        assert item == unseen[scores[user, unseen].argmax()]
+        assert k == min(4, len(unseen) - 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "explained", "reason"),
+    [
+        ([[1, 1, 0], [1, 0, 1]], [0, 1], "all users with interactions are explained"),
+        ([[1, 1, 0], [1, 0, 1], [1, 0, 0]], [0], "each of the 2 others has only one interaction, or fewer than two"),
+        ([[1, 1, 0, 0], [0, 0, 1, 1]], [0], "no edge of the others is in scope indirect"),
+    ],
+)  # fmt: skip
+def test_pgexplainer_says_why_it_has_nothing_to_learn_from(
+    rows: list[list[int]], explained: list[int], reason: str, lightgcn_with: MakeWorld,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    world = lightgcn_with(rows, users=[[1.0]] * len(rows), items=[[1.0]] * len(rows[0]))
+    with pytest.raises(UserError, match=reason):
+        trained_lists(Config(algorithm="pgexplainer", epochs=1), world, explained, monkeypatch)
+
+
 @pytest.mark.parametrize("algorithm", ["pgexplainer", "captum"])
 def test_the_other_algorithms_pass_the_conformance_kit(algorithm: Any) -> None:
     """The default one is checked with all explainers of this distribution."""

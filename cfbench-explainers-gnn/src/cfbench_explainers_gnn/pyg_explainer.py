@@ -7,8 +7,9 @@
 - ``pgexplainer`` (Luo et al., "Parameterized explainer for graph neural network", NeurIPS 2020): a network from the
   embeddings of an edge's ends, of the user and of the explained items to its mask, trained beforehand on the best
   recommendations of ``training_users`` users who are not explained, in scope indirect, for ``epochs`` (30, learning rate
-  0.003). It removes edges of such users only. The original has the embedding of one explained node, where this has those
-  of the user and of the items.
+  0.003), which learns what takes them out of the top ``k``, by removing edges of such users only. A user with at most k
+  candidates, where no item can leave the top k, is trained on a list that is one shorter than the candidates. The
+  original has the embedding of one explained node, where this has those of the user and of the items.
 - ``captum``: attributions of the margin to the weights of edges by Captum, relative to a graph without the edges in
   scope (``attribution: IntegratedGradients``), or at the graph as it is (``Saliency``).
 - ``attention``: the attention to an edge, the greater of both directions, of all layers and heads. For a recommender
@@ -63,9 +64,6 @@ SPEC = ComponentSpec(
     details={"default": False},
 )
 
-TRAINING_K = 5
-"""The length of the lists that PGExplainer is trained on."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Config(SearchConfig):
@@ -86,6 +84,9 @@ class Config(SearchConfig):
         Literal["IntegratedGradients", "Saliency"], Help("captum: the method of attribution")
     ] = "IntegratedGradients"
     training_users: Annotated[int, Range(minimum=1), Help("pgexplainer: users to train on, at most")] = 32
+    k: Annotated[
+        int, Range(minimum=1), Help("pgexplainer: training takes the best item out of the top k")
+    ] = 5
 
     @property
     def needs(self) -> Mapping[str, Capabilities]:
@@ -106,13 +107,12 @@ class PyGExplainer:
         random = context.generator("pyg", "pgexplainer")
         learned = context.training.multiply(context.interactions).tocsr()
         learned.eliminate_zeros()
-        users = np.flatnonzero(np.diff(learned.indptr) > 1)
-        users = np.sort(random.permutation(users)[: self.config.training_users])
+        history = np.diff(learned.indptr)
+        useful = (history > 1) & (learned.shape[1] - history > 1)  # one candidate alone cannot leave the list
+        users = np.sort(random.permutation(np.flatnonzero(useful))[: self.config.training_users])
         blocks = self._training_blocks(users, dataclasses.replace(context, interactions=learned))
         if not blocks:
-            raise UserError(
-                "pyg: pgexplainer has no users to be trained on, whose lists have edges in scope indirect"
-            )
+            raise UserError(_nothing_to_train_on(history, useful))
         return trained_pg_explainer(
             blocks,
             _embeddings(context),
@@ -162,19 +162,29 @@ class PyGExplainer:
     def _training_blocks(self, users: np.ndarray, context: Context) -> list[Block]:
         """The best recommendation of each user, where edges are in scope: those of ``context.interactions``."""
         graph = context.interactions
-        none = np.zeros((len(users), 1), dtype=np.int64)
-        everyone = Targets.of(graph, users, none, TRAINING_K, "item", "indirect")
-        scores = context.graph_model.score_edits(Edits.nothing(everyone.users))
-        items = top_k(scores, everyone.history, everyone.padding, TRAINING_K)
-        full = (items >= 0).all(axis=1)
-        targets = Targets.of(graph, users[full], items[full, :1], TRAINING_K, "item", "indirect")
+        candidates = graph.shape[1] - np.diff(graph.indptr)
         blocks = []
-        for unit in range(len(targets)):
-            one = targets.take(slice(unit, unit + 1))
+        for user in users:
+            k = min(self.config.k, int(candidates[user]) - 1)
+            one = Targets.of(graph, user[None], np.zeros((1, 1), dtype=np.int64), k, "item", "indirect")
+            scores = context.graph_model.score_edits(Edits.nothing(one.users))
+            one = dataclasses.replace(one, items=top_k(scores, one.history, one.padding, 1))
             possible = possible_edits(one, context)
             if len(possible.rows):
                 blocks.append(Block(one, possible, context))
         return blocks
+
+
+def _nothing_to_train_on(history: np.ndarray, useful: np.ndarray) -> str:
+    """Why PGExplainer has no users: ``history`` (users,) counts interactions of users who are not explained."""
+    others = int(np.count_nonzero(history))
+    if not others:
+        reason = "all users with interactions are explained"
+    elif not useful.any():
+        reason = f"each of the {others} others has only one interaction, or fewer than two items that can be recommended"
+    else:
+        reason = "no edge of the others is in scope indirect of one of their best recommendations"
+    return f"pyg: pgexplainer has no users to be trained on: {reason}"
 
 
 def _embeddings(context: Context) -> tuple[FloatArray, FloatArray]:
