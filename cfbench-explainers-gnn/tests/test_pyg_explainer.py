@@ -245,11 +245,45 @@ def test_pgexplainer_says_why_it_has_nothing_to_learn_from(
         trained_lists(Config(algorithm="pgexplainer", epochs=1), world, explained, monkeypatch)
 
 
-@pytest.mark.parametrize("algorithm", ["pgexplainer", "captum"])
-def test_the_other_algorithms_pass_the_conformance_kit(algorithm: Any) -> None:
+OPTIONS: dict[str, Any] = {
+    "epochs": 2, "learning_rate": 0.1, "edge_size": 1.0, "edge_ent": 0.5, "attribution": "Saliency",
+    "training_users": 3, "k": 2,
+}  # fmt: skip
+TAKEN = {
+    "gnnexplainer": {"epochs", "learning_rate", "edge_size", "edge_ent"},
+    "pgexplainer": {"epochs", "learning_rate", "training_users", "k"},
+    "captum": {"attribution"},
+    "attention": set(),
+}
+
+
+@pytest.mark.parametrize("algorithm", TAKEN)
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_option_that_has_no_effect_on_the_algorithm_is_refused(algorithm: Any, option: str) -> None:
+    study = {
+        "suite": "recsys", "data": "debian-python", "recommenders": ["pyg"],
+        "explainers": [{"name": "pyg", "algorithm": algorithm, option: OPTIONS[option]}],
+        "protocol": {"level": "item", "format": "explicit"},
+    }  # fmt: skip
+    if option in TAKEN[algorithm]:
+        plan(study)
+        return
+    with pytest.raises(UserError, match=rf"explainers.*{option}: is an option of algorithm") as raised:
+        plan(study)
+    assert str(raised.value).endswith(f"and the algorithm is {algorithm}")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        Config(algorithm="pgexplainer", epochs=1, training_users=3),
+        Config(algorithm="captum", attribution="Saliency"),
+    ],
+)
+def test_the_other_algorithms_pass_the_conformance_kit(config: Config) -> None:
     """The default one is checked with all explainers of this distribution."""
-    if algorithm == "captum":
+    if config.algorithm == "captum":
         pytest.importorskip("captum", reason="needs cfbench-explainers-gnn[captum]")
-    config = Config(algorithm=algorithm, epochs=1, training_users=3, attribution="Saliency")
     report = check_component("recsys/explainer/pyg", options=config)
     assert report.passed, str(report)

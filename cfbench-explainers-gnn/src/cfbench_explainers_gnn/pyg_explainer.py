@@ -36,6 +36,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.component import not_default
 from cfbench_core.errors import UserError
 from cfbench_core.specs import Capabilities, ComponentSpec
 from cfbench_explainers_gnn.best_answers import BestAnswers
@@ -65,6 +66,18 @@ SPEC = ComponentSpec(
 )
 
 
+OF_ALGORITHMS = {
+    "epochs": ("gnnexplainer", "pgexplainer"),
+    "learning_rate": ("gnnexplainer", "pgexplainer"),
+    "edge_size": ("gnnexplainer",),
+    "edge_ent": ("gnnexplainer",),
+    "attribution": ("captum",),
+    "training_users": ("pgexplainer",),
+    "k": ("pgexplainer",),
+}
+"""The algorithms that an option has a meaning for; the other options have one for all."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config(SearchConfig):
     algorithm: Annotated[
@@ -87,6 +100,16 @@ class Config(SearchConfig):
     k: Annotated[
         int, Range(minimum=1), Help("pgexplainer: training takes the best item out of the top k")
     ] = 5
+
+    def __post_init__(self) -> None:
+        """Refuses options of other algorithms, so that no row carries a setting without effect."""
+        for name in not_default(self):
+            algorithms = OF_ALGORITHMS.get(name)
+            if algorithms and self.algorithm not in algorithms:
+                raise UserError(
+                    f"{name}: is an option of algorithm {' or '.join(algorithms)}, and the algorithm is "
+                    f"{self.algorithm}"
+                )
 
     @property
     def needs(self) -> Mapping[str, Capabilities]:
