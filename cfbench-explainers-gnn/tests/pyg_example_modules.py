@@ -81,6 +81,14 @@ class Attention(torch.nn.Module):
         return self.table.weight + self.layer(self.table.weight, edge_index)
 
 
+class HalfPrecision(TwoTables):
+    """Trained in bfloat16, a type that NumPy does not have."""
+
+    def __init__(self, num_users: int, num_items: int, width: int = 5) -> None:
+        super().__init__(num_users, num_items, width)
+        self.bfloat16()
+
+
 def a_word(name: str) -> str:
     """No module."""
     return name

@@ -21,6 +21,7 @@ from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.links import link_of
 from cfbench_recsys.recommenders import lightgcn
 from cfbench_recsys.recommenders.graph_training import ITEMS, USERS
+from cfbench_recsys.testing import world as kit
 
 USERS_COUNT, ITEMS_COUNT, DIMENSIONS = 9, 12, 5
 NODES = USERS_COUNT + ITEMS_COUNT
@@ -332,6 +333,30 @@ def test_weights_are_read_from_a_state_dict_and_nothing_in_it_is_executed(tmp_pa
     torch.save(module, tmp_path / "whole.pt")
     with pytest.raises(UserError, match="not a state dict that can be read safely"):
         given_weights(tmp_path / "whole.pt", data)
+
+
+def test_complex_weights_are_refused_and_do_not_lose_their_imaginary_part() -> None:
+    graph = graph_of(12)
+    state = model_of(MODULES["light"], graph).state()
+    state["embedding.weight"] = state["embedding.weight"] * np.complex64(1 + 2j)
+    with pytest.raises(UserError, match="weight must be real numbers, has the type complex64"):
+        PyG(MODULES["light"]).load_state(state, graph)
+
+
+def test_a_module_in_bfloat16_is_trained_and_its_weights_keep_their_values() -> None:
+    split = kit.split(40)
+    model = PyG(Config(factory=own("HalfPrecision"), epochs=2))
+    model.fit(split, kit.streams)
+    for array in model.state().values():
+        assert array.dtype == np.float32
+        rounded = torch.from_numpy(array.copy()).bfloat16().float().numpy()
+        np.testing.assert_array_equal(rounded, array)
+    created = model._created(split.profiles.shape)
+    assert created.module.users.weight.dtype == torch.bfloat16
+    other = PyG(Config(factory=own("TwoTables")))
+    other.load_state(model.state(), split.profiles)
+    nothing = Edits.nothing(np.arange(5))
+    np.testing.assert_array_equal(model.score_edits(nothing), other.score_edits(nothing))
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,14 @@ def given_text(options: Mapping[str, Any]) -> str:
     return one_line(", ".join(f"{key}={value!r}" for key, value in options.items()), 200) or "no options"
 
 
+def index_tensors(pair: tuple[np.ndarray, np.ndarray]) -> tuple[Any, Any]:
+    """Both arrays as int64 tensors."""
+    import torch
+
+    first, second = (torch.from_numpy(part.astype(np.int64)) for part in pair)
+    return first, second
+
+
 class GraphModule:
     """A module, and how it is called.
 
@@ -199,7 +207,7 @@ class GraphModule:
     def _check(self, interactions: scipy.sparse.csr_matrix) -> str:
         import torch
 
-        users, items = (torch.from_numpy(part.astype(np.int64)) for part in interactions.nonzero())
+        users, items = index_tensors(interactions.nonzero())
         dtype = next((p.dtype for p in self.wrapper.parameters() if p.is_floating_point()), torch.float64)
         ones, zeros = torch.ones(len(users), dtype=dtype), torch.zeros(len(users), dtype=torch.int64)
         fewer = torch.arange(len(users)) % 3 > 0
