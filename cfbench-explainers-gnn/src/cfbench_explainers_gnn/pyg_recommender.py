@@ -275,7 +275,7 @@ class PyG:
         from torch.utils.checkpoint import checkpoint
 
         numbers = 2 * max(1, self._interactions.nnz) * self._final_users.shape[1]
-        together = max(1, NUMBERS_AT_ONCE // numbers)
+        together = max(1, NUMBERS_AT_ONCE // numbers) if self._graph.together else 1
         parts = []
         for low in range(0, len(users), together):
             own = (rows >= low) & (rows < low + together)
