@@ -81,6 +81,87 @@ class Attention(torch.nn.Module):
         return self.table.weight + self.layer(self.table.weight, edge_index)
 
 
+class MatrixOfItems(TwoTables):
+    """A matrix of its own with as many rows as there are items, if ``width`` is their number: no table of nodes."""
+
+    def __init__(self, num_users: int, num_items: int, width: int) -> None:
+        super().__init__(num_users, num_items, width)
+        self.matrix = torch.nn.Parameter(torch.eye(width))
+
+    def forward(self, edge_index: Any, edge_weight: Any) -> Any:
+        return super().forward(edge_index, edge_weight) @ self.matrix
+
+
+class TwoOfNodes(torch.nn.Module):
+    """A table of nodes as a parameter, and a gate that has as many numbers if ``width`` is the number of nodes."""
+
+    def __init__(self, num_nodes: int, width: int) -> None:
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.randn(num_nodes, width))
+        self.gate = torch.nn.Parameter(torch.randn(width))
+        self.layer = LGConv()
+
+    def forward(self, edge_index: Any, edge_weight: Any) -> Any:
+        return self.table + self.layer(self.table * self.gate, edge_index, edge_weight)
+
+
+class OffsetOfUsers(torch.nn.Module):
+    """Uses numbers of nodes: the first ``num_users`` are users."""
+
+    def __init__(self, num_nodes: int, num_users: int, width: int = 5) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(num_nodes, width)
+        self.offset = torch.nn.Embedding(num_users, width)
+        self.layer = LGConv()
+
+    def forward(self, edge_index: Any, edge_weight: Any) -> Any:
+        users = len(self.offset.weight)
+        x = torch.cat([self.table.weight[:users] + self.offset.weight, self.table.weight[users:]])
+        return x + self.layer(x, edge_index, edge_weight)
+
+
+class DropsInEvaluation(UnionLightGCN):
+    def get_embedding(self, edge_index: Any, edge_weight: Any = None) -> Any:
+        return torch.nn.functional.dropout(super().get_embedding(edge_index, edge_weight), 0.3)
+
+
+class Cached(torch.nn.Module):
+    """A layer that keeps the edges of the first graph; with ``both`` another layer follows each graph."""
+
+    def __init__(self, num_nodes: int, width: int = 5, both: bool = False) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(num_nodes, width)
+        self.layer = GCNConv(width, width, cached=True)
+        self.other = LGConv() if both else None
+
+    def forward(self, edge_index: Any, edge_weight: Any) -> Any:
+        found = self.layer(self.table.weight, edge_index, edge_weight)
+        return found if self.other is None else found + self.other(self.table.weight, edge_index, edge_weight)
+
+
+class CachedByHand(UnionLightGCN):
+    """Keeps what it computed first."""
+
+    def get_embedding(self, edge_index: Any, edge_weight: Any = None) -> Any:
+        if not hasattr(self, "first"):
+            self.first = super().get_embedding(edge_index, edge_weight)
+        return self.first
+
+
+class WithoutShape(TwoTables):
+    def __init__(self, num_users: int, num_items: int) -> None:
+        super().__init__(num_users, num_items)
+        self.scale = torch.nn.UninitializedParameter()
+
+
+class HalfPrecision(TwoTables):
+    """Trained in bfloat16, a type that NumPy does not have."""
+
+    def __init__(self, num_users: int, num_items: int, width: int = 5) -> None:
+        super().__init__(num_users, num_items, width)
+        self.bfloat16()
+
+
 def a_word(name: str) -> str:
     """No module."""
     return name

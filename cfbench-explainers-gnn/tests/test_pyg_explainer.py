@@ -21,7 +21,9 @@ from cfbench_explainers_gnn.pyg_explainer import Config, PyGExplainer
 from cfbench_explainers_gnn.pyg_recommender import Config as RecommenderConfig
 from cfbench_explainers_gnn.pyg_recommender import PyG
 from cfbench_recsys.edits import Edits
+from cfbench_recsys.recommenders import lightgcn
 from cfbench_recsys.targets import Context
+from cfbench_recsys.testing import world as kit
 
 sys.path.append(str(Path(__file__).parent))  # where the modules are that factory names
 
@@ -174,11 +176,114 @@ def test_attention_without_layers_that_have_it_is_one_clear_line(graph_world: Ma
         answered(Config(algorithm="attention"), targets, context)
 
 
-@pytest.mark.parametrize("algorithm", ["pgexplainer", "captum"])
-def test_the_other_algorithms_pass_the_conformance_kit(algorithm: Any) -> None:
+def test_pgexplainer_learns_from_no_edge_of_an_explained_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edges are recorded where they are weighted, in the queries with gradients that the training makes."""
+    split = kit.split(60)
+    model = lightgcn.LightGCN(lightgcn.Config(dimensions=8, epochs=3))
+    model.fit(split, kit.streams)
+    weighted: list[np.ndarray] = []
+    original = model.score_weighted
+
+    def recorded(users: Any, rows: Any, edge_users: Any, edge_items: Any, delta: Any) -> Any:
+        weighted.append(edge_users.numpy())
+        return original(users, rows, edge_users, edge_items, delta)
+
+    monkeypatch.setattr(model, "score_weighted", recorded)
+    context = Context(model, split.profiles, kit.training_part(split.profiles), kit.streams)
+    PyGExplainer(Config(algorithm="pgexplainer", epochs=1)).prepare(context)
+    edge_users = np.concatenate(weighted)
+    assert len(edge_users) and not np.isin(edge_users, kit.EXPLAINED).any()
+
+
+def trained_lists(config: Config, world: Any, explained: list[int], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """(user, item, k) that PGExplainer is trained on, where ``explained`` are the users who are explained."""
+    training = world.graph.tolil()
+    training[explained] = 0
+    training = training.tocsr()
+    context = Context(world.context.model, world.graph, training, world.context.generator)
+    given: list[Any] = []
+    original = pyg_masks.trained_pg_explainer
+
+    def recorded(blocks: list[Block], *rest: Any) -> dict[str, np.ndarray]:
+        given.extend(blocks)
+        return original(blocks, *rest)
+
+    monkeypatch.setattr(pyg_masks, "trained_pg_explainer", recorded)
+    state = PyGExplainer(config).prepare(context)
+    assert all(np.isfinite(array).all() for array in state.values())
+    return [(int(b.targets.users[0]), int(b.targets.items[0, 0]), b.targets.k) for b in given]
+
+
+def test_pgexplainer_is_trained_on_the_best_item_out_of_the_top_k(
+    graph_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With k = 4, and users of whom some have no more than 4 candidates: there on the longest list that can change."""
+    world = graph_world("lightgcn", 38, users=12, items=8, density=0.5)
+    found = trained_lists(Config(algorithm="pgexplainer", epochs=1, k=4), world, [0, 1], monkeypatch)
+    scores = world.context.model.score_edits(Edits.nothing(np.arange(12)))
+    assert len({k for _, _, k in found}) > 1 and not {0, 1} & {user for user, _, _ in found}
+    for user, item, k in found:
+        unseen = np.flatnonzero(world.graph[user].toarray()[0] == 0)
+        assert item == unseen[scores[user, unseen].argmax()]
+        assert k == min(4, len(unseen) - 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "explained", "reason"),
+    [
+        ([[1, 1, 0], [1, 0, 1]], [0, 1], "all users with interactions are explained"),
+        ([[1, 1, 0], [1, 0, 1], [1, 0, 0]], [0], "each of the 2 others has only one interaction, or fewer than two"),
+        ([[1, 1, 0, 0], [0, 0, 1, 1]], [0], "no edge of the others is in scope indirect"),
+    ],
+)  # fmt: skip
+def test_pgexplainer_says_why_it_has_nothing_to_learn_from(
+    rows: list[list[int]], explained: list[int], reason: str, lightgcn_with: MakeWorld,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    world = lightgcn_with(rows, users=[[1.0]] * len(rows), items=[[1.0]] * len(rows[0]))
+    with pytest.raises(UserError, match=reason):
+        trained_lists(Config(algorithm="pgexplainer", epochs=1), world, explained, monkeypatch)
+
+
+OPTIONS: dict[str, Any] = {
+    "epochs": 2, "learning_rate": 0.1, "edge_size": 1.0, "edge_ent": 0.5, "attribution": "Saliency",
+    "training_users": 3, "k": 2,
+}  # fmt: skip
+TAKEN = {
+    "gnnexplainer": {"epochs", "learning_rate", "edge_size", "edge_ent"},
+    "pgexplainer": {"epochs", "learning_rate", "training_users", "k"},
+    "captum": {"attribution"},
+    "attention": set(),
+}
+
+
+@pytest.mark.parametrize("algorithm", TAKEN)
+@pytest.mark.parametrize("option", OPTIONS)
+def test_an_option_that_has_no_effect_on_the_algorithm_is_refused(algorithm: Any, option: str) -> None:
+    study = {
+        "suite": "recsys", "data": "debian-python", "recommenders": ["pyg"],
+        "explainers": [{"name": "pyg", "algorithm": algorithm, option: OPTIONS[option]}],
+        "protocol": {"level": "item", "format": "explicit"},
+    }  # fmt: skip
+    if option in TAKEN[algorithm]:
+        plan(study)
+        return
+    with pytest.raises(UserError, match=rf"explainers.*{option}: is an option of algorithm") as raised:
+        plan(study)
+    assert str(raised.value).endswith(f"and the algorithm is {algorithm}")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        Config(algorithm="pgexplainer", epochs=1, training_users=3),
+        Config(algorithm="captum", attribution="Saliency"),
+    ],
+)
+def test_the_other_algorithms_pass_the_conformance_kit(config: Config) -> None:
     """The default one is checked with all explainers of this distribution."""
-    if algorithm == "captum":
+    if config.algorithm == "captum":
         pytest.importorskip("captum", reason="needs cfbench-explainers-gnn[captum]")
-    config = Config(algorithm=algorithm, epochs=1, training_users=3, attribution="Saliency")
     report = check_component("recsys/explainer/pyg", options=config)
     assert report.passed, str(report)

@@ -12,7 +12,7 @@ import torch
 from scipy import sparse
 from torch_geometric.nn.models import LightGCN
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.testing import check_component
 from cfbench_explainers_gnn import pyg_recommender
 from cfbench_explainers_gnn.pyg_recommender import Config, PyG
@@ -21,6 +21,7 @@ from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.links import link_of
 from cfbench_recsys.recommenders import lightgcn
 from cfbench_recsys.recommenders.graph_training import ITEMS, USERS
+from cfbench_recsys.testing import world as kit
 
 USERS_COUNT, ITEMS_COUNT, DIMENSIONS = 9, 12, 5
 NODES = USERS_COUNT + ITEMS_COUNT
@@ -55,8 +56,13 @@ MODULES = {
         options={"hidden_channels": 6, "num_layers": 2, "out_channels": 4},
         features=DIMENSIONS,
     ),
+    "matrix of items": Config(factory=own("MatrixOfItems"), options={"width": ITEMS_COUNT}),
+    "gate of nodes": Config(factory=own("TwoOfNodes"), options={"width": NODES}),
+    "offset of users": Config(factory=own("OffsetOfUsers")),
+    "whole graph": Config(factory=own("WholeGraph"), options=LIGHT),
 }
-WEIGHTED = ["light", "union", "two tables", "gcn"]
+ONE_BY_ONE = ["offset of users", "whole graph"]
+WEIGHTED = [name for name in MODULES if name != "gat"]
 
 
 def model_of(config: Config, graph: sparse.csr_matrix, seed: int = 0) -> PyG:
@@ -152,6 +158,25 @@ def test_scores_under_edits_are_those_of_the_edited_graph(name: str) -> None:
         np.testing.assert_allclose(scores[row], expected, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.parametrize("name", ["two tables", "matrix of items", "gate of nodes", *ONE_BY_ONE])
+def test_scores_under_edits_are_those_of_the_module_itself(name: str) -> None:
+    """Which is called with the edges of each edited graph, by no code of ours."""
+    graph = graph_of(16)
+    model, edits = model_of(MODULES[name], graph), random_edits(graph, 17)
+    scores = model.score_edits(edits)
+    module = model._created(graph.shape).module.double().eval()
+    module.load_state_dict({key: torch.from_numpy(array) for key, array in model.state().items()})
+    call = getattr(module, "get_embedding", module)
+    for row in range(len(edits)):
+        users, items = rebuilt(graph, edits, row).nonzero()
+        ends = torch.from_numpy(np.stack([users, USERS_COUNT + items]).astype(np.int64))
+        edge_index = torch.cat([ends, ends.flip(0)], dim=1)
+        with torch.no_grad():
+            found = call(edge_index, torch.ones(edge_index.shape[1], dtype=torch.float64)).numpy()
+        expected = found[edits.users[row]] @ found[USERS_COUNT:].T
+        np.testing.assert_allclose(scores[row], expected, rtol=1e-9, atol=1e-10)
+
+
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_gradients_are_those_of_central_differences(name: str) -> None:
     graph = graph_of(5)
@@ -178,6 +203,27 @@ def test_whole_edits_by_weight_are_edits(name: str) -> None:
     np.testing.assert_allclose(scores.detach(), model.score_edits(edits), rtol=1e-8, atol=1e-9)
     (gradient,) = torch.autograd.grad(scores.sum(), delta)
     assert bool(torch.isfinite(gradient).all())
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_only_a_module_that_needs_it_is_evaluated_one_graph_at_a_time(
+    name: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    graph = graph_of(9)
+    model, edits = model_of(MODULES[name], graph), random_edits(graph, 10)
+    said = [str(warning.message) for warning in recwarn if warning.category is ResultWarning]
+    sizes: list[int] = []
+    layer = model._graph.wrapper.register_forward_pre_hook(
+        lambda module, given: sizes.append(int(given[0].max()) // NODES + 1)
+    )
+    model.score_edits(edits)
+    layer.remove()
+    if name in ONE_BY_ONE:
+        assert set(sizes) == {1} and len(sizes) == len(np.unique(edits.rows))
+        assert "is evaluated one graph at a time" in said[0]
+    else:
+        assert not said
+        assert name == "light" or max(sizes) > 1  # "light" is a polynomial, whose module is not called
 
 
 def test_numbers_do_not_depend_on_how_many_graphs_are_in_a_union(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +254,17 @@ def test_the_product_of_the_embeddings_is_the_score() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (Config(factory=own("WholeGraph"), options=LIGHT), "disjoint union"),
+        (
+            Config(factory=own("DropsInEvaluation"), options=LIGHT),
+            r"two evaluations of pyg_example_modules:DropsInEvaluation on the same graph differ: is dropout",
+        ),
+        (Config(factory=own("Cached")), "do not follow the edges: .* cached=True"),
+        (Config(factory=own("Cached"), options={"both": True}), "do not follow the edges: .* cached=True"),
+        (Config(factory=own("CachedByHand"), options=LIGHT), "do not follow the edges: .* cached=True"),
+        (
+            Config(factory=own("WithoutShape")),
+            "scale has no shape; create it with one, not as UninitializedParameter",
+        ),
         (
             Config(factory=own("WrongShape"), options=LIGHT),
             r"one vector for each node, \(21, d\): returned \(20, 5\)",
@@ -254,7 +310,7 @@ def test_what_is_known_without_importing_a_module_is_said_by_the_plan(
 import sys
 sys.path.append({str(Path(__file__).parent)!r})
 from cfbench_core.api import plan
-from cfbench_core.errors import UserError
+from cfbench_core.errors import ResultWarning, UserError
 try:
     plan({study!r})
 except UserError as error:
@@ -332,6 +388,30 @@ def test_weights_are_read_from_a_state_dict_and_nothing_in_it_is_executed(tmp_pa
     torch.save(module, tmp_path / "whole.pt")
     with pytest.raises(UserError, match="not a state dict that can be read safely"):
         given_weights(tmp_path / "whole.pt", data)
+
+
+def test_complex_weights_are_refused_and_do_not_lose_their_imaginary_part() -> None:
+    graph = graph_of(12)
+    state = model_of(MODULES["light"], graph).state()
+    state["embedding.weight"] = state["embedding.weight"] * np.complex64(1 + 2j)
+    with pytest.raises(UserError, match="weight must be real numbers, has the type complex64"):
+        PyG(MODULES["light"]).load_state(state, graph)
+
+
+def test_a_module_in_bfloat16_is_trained_and_its_weights_keep_their_values() -> None:
+    split = kit.split(40)
+    model = PyG(Config(factory=own("HalfPrecision"), epochs=2))
+    model.fit(split, kit.streams)
+    for array in model.state().values():
+        assert array.dtype == np.float32
+        rounded = torch.from_numpy(array.copy()).bfloat16().float().numpy()
+        np.testing.assert_array_equal(rounded, array)
+    created = model._created(split.profiles.shape)
+    assert created.module.users.weight.dtype == torch.bfloat16
+    other = PyG(Config(factory=own("TwoTables")))
+    other.load_state(model.state(), split.profiles)
+    nothing = Edits.nothing(np.arange(5))
+    np.testing.assert_array_equal(model.score_edits(nothing), other.score_edits(nothing))
 
 
 @pytest.mark.parametrize(

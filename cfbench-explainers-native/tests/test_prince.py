@@ -149,6 +149,17 @@ def test_awkward_users(awkward) -> None:
     assert removed[1] == []  # has everything but one item: nothing can replace it
 
 
+def test_a_user_without_interactions_has_no_answer_and_changes_none(world, linear) -> None:
+    """Alone, and between others, whose answers are those without this user."""
+    training = [[0, 2], [0, 2], [1, 3]]
+    weights = np.zeros((4, 4))
+    weights[0, 2], weights[1, 3] = 2.0, 1.0
+    setting = world(linear(weights), [[0, 1], []], 4, training)
+    assert answer(setting, setting.targets([1], [2])) == ([[]], {"ppr_success": [0.0]})
+    removed, details = answer(setting, setting.targets([1, 0], [2, 2]))
+    assert removed == [[], [0]] and details["ppr_success"].tolist() == [0.0, 1.0]
+
+
 def test_an_item_that_stays_has_no_answer(world, linear) -> None:
     setting = world(linear(bias=[0.0] * 11 + [100.0]), [[0, 1, 2]], 12, [[0, 11], [1, 3], [2, 4]])
     removed, details = answer(setting, setting.targets([0], [11]))

@@ -7,7 +7,9 @@
 - ``pgexplainer`` (Luo et al., "Parameterized explainer for graph neural network", NeurIPS 2020): a network from the
   embeddings of an edge's ends, of the user and of the explained items to its mask, trained beforehand on the best
   recommendations of ``training_users`` users who are not explained, in scope indirect, for ``epochs`` (30, learning rate
-  0.003). The original has the embedding of one explained node, where this has those of the user and of the items.
+  0.003), which learns what takes them out of the top ``k``, by removing edges of such users only. A user with at most k
+  candidates, where no item can leave the top k, is trained on a list that is one shorter than the candidates. The
+  original has the embedding of one explained node, where this has those of the user and of the items.
 - ``captum``: attributions of the margin to the weights of edges by Captum, relative to a graph without the edges in
   scope (``attribution: IntegratedGradients``), or at the graph as it is (``Saliency``).
 - ``attention``: the attention to an edge, the greater of both directions, of all layers and heads. For a recommender
@@ -26,6 +28,7 @@ for the others; then one query for each prefix.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -33,6 +36,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.component import not_default
 from cfbench_core.errors import UserError
 from cfbench_core.specs import Capabilities, ComponentSpec
 from cfbench_explainers_gnn.best_answers import BestAnswers
@@ -48,7 +52,7 @@ SPEC = ComponentSpec(
     summary="Edge masks of PyTorch Geometric's explanation algorithms, strongest edges removed",
     target=f"{__name__}:PyGExplainer",
     config=f"{__name__}:Config",
-    version="2",
+    version="3",
     provides={
         "format": {"explicit"},
         "level": {"item", "list"},
@@ -61,8 +65,17 @@ SPEC = ComponentSpec(
     details={"default": False},
 )
 
-TRAINING_K = 5
-"""The length of the lists that PGExplainer is trained on."""
+
+OF_ALGORITHMS = {
+    "epochs": ("gnnexplainer", "pgexplainer"),
+    "learning_rate": ("gnnexplainer", "pgexplainer"),
+    "edge_size": ("gnnexplainer",),
+    "edge_ent": ("gnnexplainer",),
+    "attribution": ("captum",),
+    "training_users": ("pgexplainer",),
+    "k": ("pgexplainer",),
+}
+"""The algorithms that an option has a meaning for; the other options have one for all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +97,19 @@ class Config(SearchConfig):
         Literal["IntegratedGradients", "Saliency"], Help("captum: the method of attribution")
     ] = "IntegratedGradients"
     training_users: Annotated[int, Range(minimum=1), Help("pgexplainer: users to train on, at most")] = 32
+    k: Annotated[
+        int, Range(minimum=1), Help("pgexplainer: training takes the best item out of the top k")
+    ] = 5
+
+    def __post_init__(self) -> None:
+        """Refuses options of other algorithms, so that no row carries a setting without effect."""
+        for name in not_default(self):
+            algorithms = OF_ALGORITHMS.get(name)
+            if algorithms and self.algorithm not in algorithms:
+                raise UserError(
+                    f"{name}: is an option of algorithm {' or '.join(algorithms)}, and the algorithm is "
+                    f"{self.algorithm}"
+                )
 
     @property
     def needs(self) -> Mapping[str, Capabilities]:
@@ -102,13 +128,14 @@ class PyGExplainer:
         from cfbench_explainers_gnn.pyg_masks import trained_pg_explainer
 
         random = context.generator("pyg", "pgexplainer")
-        users = np.flatnonzero(np.diff(context.training.indptr) > 1)
-        users = np.sort(random.permutation(users)[: self.config.training_users])
-        blocks = self._training_blocks(users, context)
+        learned = context.training.multiply(context.interactions).tocsr()
+        learned.eliminate_zeros()
+        history = np.diff(learned.indptr)
+        useful = (history > 1) & (learned.shape[1] - history > 1)  # one candidate alone cannot leave the list
+        users = np.sort(random.permutation(np.flatnonzero(useful))[: self.config.training_users])
+        blocks = self._training_blocks(users, dataclasses.replace(context, interactions=learned))
         if not blocks:
-            raise UserError(
-                "pyg: pgexplainer has no users to be trained on, whose lists have edges in scope indirect"
-            )
+            raise UserError(_nothing_to_train_on(history, useful))
         return trained_pg_explainer(
             blocks,
             _embeddings(context),
@@ -156,21 +183,31 @@ class PyGExplainer:
                 return _attention(part)
 
     def _training_blocks(self, users: np.ndarray, context: Context) -> list[Block]:
-        """The best recommendation of each user, where edges are in scope."""
+        """The best recommendation of each user, where edges are in scope: those of ``context.interactions``."""
         graph = context.interactions
-        none = np.zeros((len(users), 1), dtype=np.int64)
-        everyone = Targets.of(graph, users, none, TRAINING_K, "item", "indirect")
-        scores = context.graph_model.score_edits(Edits.nothing(everyone.users))
-        items = top_k(scores, everyone.history, everyone.padding, TRAINING_K)
-        full = (items >= 0).all(axis=1)
-        targets = Targets.of(graph, users[full], items[full, :1], TRAINING_K, "item", "indirect")
+        candidates = graph.shape[1] - np.diff(graph.indptr)
         blocks = []
-        for unit in range(len(targets)):
-            one = targets.take(slice(unit, unit + 1))
+        for user in users:
+            k = min(self.config.k, int(candidates[user]) - 1)
+            one = Targets.of(graph, user[None], np.zeros((1, 1), dtype=np.int64), k, "item", "indirect")
+            scores = context.graph_model.score_edits(Edits.nothing(one.users))
+            one = dataclasses.replace(one, items=top_k(scores, one.history, one.padding, 1))
             possible = possible_edits(one, context)
             if len(possible.rows):
                 blocks.append(Block(one, possible, context))
         return blocks
+
+
+def _nothing_to_train_on(history: np.ndarray, useful: np.ndarray) -> str:
+    """Why PGExplainer has no users: ``history`` (users,) counts interactions of users who are not explained."""
+    others = int(np.count_nonzero(history))
+    if not others:
+        reason = "all users with interactions are explained"
+    elif not useful.any():
+        reason = f"each of the {others} others has only one interaction, or fewer than two items that can be recommended"
+    else:
+        reason = "no edge of the others is in scope indirect of one of their best recommendations"
+    return f"pyg: pgexplainer has no users to be trained on: {reason}"
 
 
 def _embeddings(context: Context) -> tuple[FloatArray, FloatArray]:

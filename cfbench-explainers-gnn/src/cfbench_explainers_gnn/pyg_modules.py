@@ -4,22 +4,25 @@ The nodes of a graph are its users, then its items. B graphs are passed to a mod
 with one edge list and one vector of edge weights, so a module needs no batch dimension. Node b * (|U| + |I|) + n is node
 n of graph b. For that, each table with a row per node is repeated B times: the weights of ``torch.nn.Embedding``, and
 parameters and buffers of the module itself. A module with one table of users and another of items numbers its nodes as
-the concatenation of the two, so in the union all users come before all items.
+the concatenation of the two, so in the union all users come before all items. A module that does not compute a union
+as its graphs one by one, for example because it uses numbers of nodes, is evaluated on one graph at a time.
 
 Each interaction is two edges, one in each direction, of the same weight.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config.code_references import named_object
-from cfbench_core.errors import UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.plain_text import one_line
 
 LIBRARY = "torch_geometric.nn.models"
@@ -32,8 +35,9 @@ NUMBERS_AT_ONCE = 8_000_000
 FEATURES = "x"
 """The name of the table of node features in a state, for a module whose ``forward`` takes ``x``."""
 
-AGREEMENT = 1e-6
-"""Relative to the largest number: how far a union may differ from its graphs one by one."""
+AGREEMENT, ROUNDING = 1e-6, 16.0
+"""Relative to the largest number: how far a union may differ from its graphs one by one, and the same in units of the
+precision of the numbers, for those that are less precise than float64."""
 
 
 def created_module(
@@ -81,6 +85,14 @@ def given_text(options: Mapping[str, Any]) -> str:
     return one_line(", ".join(f"{key}={value!r}" for key, value in options.items()), 200) or "no options"
 
 
+def index_tensors(pair: tuple[np.ndarray, np.ndarray]) -> tuple[Any, Any]:
+    """Both arrays as int64 tensors."""
+    import torch
+
+    first, second = (torch.from_numpy(part.astype(np.int64)) for part in pair)
+    return first, second
+
+
 class GraphModule:
     """A module, and how it is called.
 
@@ -89,6 +101,7 @@ class GraphModule:
         wrapper: a module with ``forward(edge_index, edge_weight)`` around it, and with the table x if it needs one.
         joint: whether a node of an item follows those of the users of the same graph.
         weighted: whether it takes edge weights.
+        together: whether many graphs may be passed as their union; False: one at a time.
     """
 
     def __init__(self, module: Any, reference: str, users: int, items: int, features: int) -> None:
@@ -105,36 +118,46 @@ class GraphModule:
         self.wrapper = _wrapper(
             module, features if FEATURES in names else 0, users + items, "edge_weight" in names
         )
-        self.tables = self._find_tables()
-        self.joint = "nodes" in self.tables.values() or not self.tables
+        self.together = True
+        self._repeat(())
 
-    def _find_tables(self) -> dict[str, str]:
-        """Names of the parameters and buffers of ``wrapper`` with a row per node, and what their rows are."""
+    def _repeat(self, left_out: Sequence[str]) -> None:
+        """Chooses the tables that a union repeats: all that have a row per node, but those ``left_out``."""
+        rows = {name: count for name, count in self._rows().items() if name not in left_out}
+        kinds = {self.items: "items", self.users: "users"}
+        joint = {name: "nodes" for name, count in rows.items() if count == self.users + self.items}
+        self.tables = joint or {name: kinds[count] for name, count in rows.items() if count in kinds}
+        self.joint = bool(joint) or not self.tables
+
+    def _rows(self) -> dict[str, int]:
+        """The rows of each parameter and buffer of ``wrapper`` that may be a table of nodes, by name.
+
+        Raises:
+            UserError: if one has no shape yet.
+        """
         import torch
 
-        embeddings = {
-            f"{name}.weight"
-            for name, part in self.wrapper.named_modules()
-            if isinstance(part, torch.nn.Embedding)
-        }
-        own = {FEATURES} | {
-            f"module.{name}"
-            for name, _ in [
-                *self.module.named_parameters(recurse=False),
-                *self.module.named_buffers(recurse=False),
-            ]
-        }
         tensors = {**dict(self.wrapper.named_parameters()), **dict(self.wrapper.named_buffers())}
-        candidates = {
-            name: tensor.shape[0]
-            for name, tensor in tensors.items()
-            if name in embeddings | own and tensor.ndim
-        }
-        joint = {name: "nodes" for name, rows in candidates.items() if rows == self.users + self.items}
-        if joint:
-            return joint
-        kinds = {self.items: "items", self.users: "users"}
-        return {name: kinds[rows] for name, rows in candidates.items() if rows in kinds}
+        names = [name for name in tensors if name in self._embedding_tables() or name in self._own()]
+        for name in names:
+            if torch.nn.parameter.is_lazy(tensors[name]):
+                raise UserError(
+                    f"pyg: {self.reference}: {name.removeprefix('module.')} has no shape; create it with one, not as "
+                    f"{type(tensors[name]).__name__}"
+                )
+        return {name: tensors[name].shape[0] for name in names if tensors[name].ndim}
+
+    def _embedding_tables(self) -> set[str]:
+        """Names of tables of ``torch.nn.Embedding``, and of x."""
+        import torch
+
+        parts = self.wrapper.named_modules()
+        return {FEATURES} | {f"{name}.weight" for name, part in parts if isinstance(part, torch.nn.Embedding)}
+
+    def _own(self) -> set[str]:
+        """Names of parameters and buffers of the module itself."""
+        own = [*self.module.named_parameters(recurse=False), *self.module.named_buffers(recurse=False)]
+        return {f"module.{name}" for name, _ in own}
 
     def embeddings(self, graphs: int, rows: Any, users: Any, items: Any, weights: Any) -> tuple[Any, Any]:
         """Final embeddings of the users (B, users, d) and of the items (B, items, d) of B = ``graphs`` graphs.
@@ -180,59 +203,135 @@ class GraphModule:
         """Whether unions and weights mean what they should, on the graph and on one with fewer edges.
 
         The module computes as in evaluation: dropout draws anew in each call, and a normalisation by the statistics of
-        a batch sees all graphs of a union.
+        a batch sees all graphs of a union. A parameter of the module may have as many rows as there are nodes by chance,
+        so tables are chosen with which a union has the embeddings of its graphs; without any, ``together`` is False.
 
         Returns:
             Why explainers that follow gradients cannot use the module; empty if they can.
 
         Raises:
-            UserError: if an embedding is not finite, or graphs of one union influence each other.
+            UserError: if an embedding is not finite, or does not depend on the graph alone.
         """
         training = [part for part in self.wrapper.modules() if part.training]
         self.wrapper.eval()
         try:
-            return self._check(interactions)
+            return self._check(_Trial(self, interactions))
         finally:
             for part in training:  # each by itself: a module may keep parts of it in evaluation
                 part.training = True
 
-    def _check(self, interactions: scipy.sparse.csr_matrix) -> str:
+    def _check(self, trial: _Trial) -> str:
         import torch
 
-        users, items = (torch.from_numpy(part.astype(np.int64)) for part in interactions.nonzero())
-        dtype = next((p.dtype for p in self.wrapper.parameters() if p.is_floating_point()), torch.float64)
-        ones, zeros = torch.ones(len(users), dtype=dtype), torch.zeros(len(users), dtype=torch.int64)
-        fewer = torch.arange(len(users)) % 3 > 0
-
-        def run(graphs: int, edges: Any, rows: Any, weights: Any) -> Any:
-            found = self.embeddings(graphs, rows, users[edges], items[edges], weights)
-            return torch.cat(found, dim=1)
-
-        everything = torch.arange(len(users))
-        few = everything[fewer]
         with torch.no_grad():
-            whole, part = run(1, everything, zeros, ones), run(1, few, zeros[fewer], ones[fewer])
-            both = run(
-                2,
-                torch.cat([everything, few]),
-                torch.cat([zeros, zeros[fewer] + 1]),
-                torch.cat([ones, ones[fewer]]),
-            )
-            if not bool(torch.isfinite(whole).all() and torch.isfinite(part).all()):
+            whole, again = trial.whole(), trial.whole()
+            if not bool(torch.isfinite(whole).all()):
                 raise UserError(f"pyg: {self.reference} returned NaN or infinite embeddings")
-            if _gap(both, torch.cat([whole, part])) > AGREEMENT:
+            if not trial.same(again, whole):
                 raise UserError(
-                    f"pyg: {self.reference} does not treat a disjoint union of graphs as separate graphs; every table "
-                    "with a row per node must be an Embedding or a parameter of the module, and no layer may look at "
-                    "the whole graph"
+                    f"pyg: two evaluations of {self.reference} on the same graph differ: is dropout active in evaluation?"
                 )
+            part = trial.part()
+            if not bool(torch.isfinite(part).all()):
+                raise UserError(f"pyg: {self.reference} returned NaN or infinite embeddings")
+            self._choose(trial, whole, part)
             if not self.weighted:
                 return "it takes no edge weights"
-            absent = run(1, everything, zeros, torch.where(fewer, ones, 0.0))
-            half = run(1, everything, zeros, torch.where(fewer, ones, 0.5))
-        if len(few) < len(users) and _gap(half, whole) == 0:
-            return "it ignores edge weights"
-        return "" if _gap(absent, part) <= AGREEMENT else "an edge of weight 0 is not the same as no edge"
+            half = trial.weighted(0.5)
+            if trial.removes_edges and _gap(half, whole) == 0:
+                return "it ignores edge weights"
+            absent = trial.weighted(0.0)
+        return "" if trial.same(absent, part) else "an edge of weight 0 is not the same as no edge"
+
+    def _choose(self, trial: _Trial, whole: Any, part: Any) -> None:
+        """Tables with which the union of two graphs has the embeddings of both; else graphs are evaluated one by one."""
+        import torch
+
+        expected = torch.cat([whole, part])
+        ambiguous = [name for name in self.tables if name not in self._embedding_tables()]
+        for left_out in dict.fromkeys([(), *((name,) for name in ambiguous), tuple(ambiguous)]):
+            self._repeat(left_out)
+            with contextlib.suppress(UserError):  # it fails, or returns another shape
+                if trial.same(trial.union(), expected):
+                    return
+        if trial.removes_edges and (_gap(part, whole) == 0 or self._caches()):
+            raise UserError(
+                f"pyg: the scores of {self.reference} do not follow the edges: a smaller graph has those of the first "
+                "one; has a layer cached=True?"
+            )
+        self.together = False
+        warnings.warn(
+            f"pyg: {self.reference} is evaluated one graph at a time, which takes longer: in a union of graphs it does "
+            "not compute each of them as alone (docs/how-to/explain-a-pyg-model.md)",
+            ResultWarning,
+            stacklevel=2,
+        )
+
+    def _caches(self) -> bool:
+        """Whether a layer of PyTorch Geometric keeps the edges of the first graph that it sees."""
+        from torch_geometric.nn import MessagePassing  # type: ignore[import-untyped]
+
+        layers = (part for part in self.wrapper.modules() if isinstance(part, MessagePassing))
+        return any(getattr(layer, "cached", False) for layer in layers)
+
+
+class _Trial:
+    """Evaluations of a module on a graph, on one with fewer edges, and on the union of both.
+
+    Attributes:
+        removes_edges: whether the second graph has fewer edges.
+    """
+
+    def __init__(self, graph: GraphModule, interactions: scipy.sparse.csr_matrix) -> None:
+        import torch
+
+        self.graph = graph
+        self.users, self.items = index_tensors(interactions.nonzero())
+        floating = [p.dtype for p in graph.wrapper.parameters() if p.is_floating_point()]
+        self.dtype = floating[0] if floating else torch.float64
+        self.coarsest = max((torch.finfo(dtype).eps for dtype in floating), default=0.0)
+        self.retained = torch.arange(len(self.users)) % 3 > 0
+        self.few = torch.nonzero(self.retained)[:, 0]
+        self.removes_edges = len(self.few) < len(self.users)
+
+    def whole(self) -> Any:
+        """(nodes, d)"""
+        return self.weighted(1.0)
+
+    def weighted(self, weight: float) -> Any:
+        """(nodes, d) with the edges that :meth:`part` lacks at ``weight``."""
+        import torch
+
+        ones = torch.ones(len(self.users), dtype=self.dtype)
+        zeros = torch.zeros_like(self.users)
+        return self._run(1, torch.arange(len(zeros)), zeros, torch.where(self.retained, ones, weight))
+
+    def part(self) -> Any:
+        """(nodes, d) with two thirds of the edges."""
+        import torch
+
+        return self._run(1, self.few, torch.zeros_like(self.few), torch.ones(len(self.few), dtype=self.dtype))
+
+    def union(self) -> Any:
+        """(2 nodes, d) those of :meth:`whole` and of :meth:`part` in one call."""
+        import torch
+
+        everything = torch.arange(len(self.users))
+        rows = torch.cat([torch.zeros_like(everything), torch.ones_like(self.few)])
+        return self._run(2, torch.cat([everything, self.few]), rows, torch.ones(len(rows), dtype=self.dtype))
+
+    def _run(self, graphs: int, edges: Any, rows: Any, weights: Any) -> Any:
+        import torch
+
+        users, items = self.graph.embeddings(graphs, rows, self.users[edges], self.items[edges], weights)
+        return torch.cat([users, items], dim=1).flatten(0, 1)
+
+    def same(self, found: Any, expected: Any) -> bool:
+        """Whether two results agree but for rounding."""
+        import torch
+
+        precision = max(self.coarsest, torch.finfo(found.dtype).eps)
+        return _gap(found, expected) <= max(AGREEMENT, ROUNDING * precision)
 
 
 def _gap(found: Any, expected: Any) -> float:

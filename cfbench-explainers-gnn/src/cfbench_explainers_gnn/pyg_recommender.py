@@ -47,12 +47,15 @@ from cfbench_explainers_gnn.pyg_modules import (
     NUMBERS_AT_ONCE,
     GraphModule,
     created_module,
+    index_tensors,
     library_problem,
 )
+from cfbench_explainers_gnn.pyg_training import Training, state_of
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import Edits, FloatArray
 from cfbench_recsys.graph_edits import changes
 from cfbench_recsys.quality import ranking_quality
+from cfbench_recsys.real_arrays import check_real
 from cfbench_recsys.recommenders.graph_convolution import GraphConvolution
 from cfbench_recsys.recommenders.graph_layers import Weights
 from cfbench_recsys.recommenders.training import CheckpointCallback, State, Stopping, sample_of, train
@@ -158,7 +161,7 @@ class PyG:
             torch.manual_seed(int(random.integers(2**31)))  # the module draws its parameters and its dropout
             graph = self._created(split.train.shape)
             graph.check(split.train)
-            training = _Training(graph, split.train, self.config, random)
+            training = Training(graph, split.train, self.config, random)
             validation = sample_of(split.validation, generator("pyg", "validation"))
 
             def validate() -> Mapping[str, float]:
@@ -166,7 +169,7 @@ class PyG:
                 return ranking_quality(lambda rows: users[validation.users[rows]] @ items.T, validation)
 
             stopping = Stopping(self.config.epochs, self.config.patience, self.config.eval_every)
-            snapshot = lambda: _state_of(graph)  # noqa: E731
+            snapshot = lambda: state_of(graph)  # noqa: E731
             best, summary = train(training.epoch, validate, snapshot, stopping, report, checkpoint)
         self.load_state(best, split.profiles)
         return summary
@@ -183,6 +186,7 @@ class PyG:
         """
         import torch
 
+        check_real(state, f"pyg: weights of {self.config.factory}")
         with torch.random.fork_rng(devices=[]):
             graph = self._created(interactions.shape)
         names = {name if name == FEATURES else f"module.{name}": name for name in state}
@@ -195,7 +199,7 @@ class PyG:
         self._state = dict(state)
         graph.wrapper.double().eval().requires_grad_(False)
         self._interactions = interactions.sorted_indices()
-        self._edges: tuple[Tensor, Tensor] = _tensors(self._interactions.nonzero())
+        self._edges: tuple[Tensor, Tensor] = index_tensors(self._interactions.nonzero())
         self._graph = graph
         self._no_gradients = graph.check(interactions)
         self._polynomial = _polynomial_of(graph, interactions)
@@ -239,8 +243,8 @@ class PyG:
         edited = np.flatnonzero(edits.counts())
         arrays = edits.choose(edited)
         delta = torch.from_numpy(arrays.ops.astype(np.float64))
-        users, rows = _tensors((arrays.users, arrays.rows))
-        edge_users, edge_items = _tensors((arrays.edge_users, arrays.edge_items))
+        users, rows = index_tensors((arrays.users, arrays.rows))
+        edge_users, edge_items = index_tensors((arrays.edge_users, arrays.edge_items))
         if len(edited):
             with torch.no_grad():
                 scores[edited] = self._score(users, rows, edge_users, edge_items, delta).numpy()
@@ -271,7 +275,7 @@ class PyG:
         from torch.utils.checkpoint import checkpoint
 
         numbers = 2 * max(1, self._interactions.nnz) * self._final_users.shape[1]
-        together = max(1, NUMBERS_AT_ONCE // numbers)
+        together = max(1, NUMBERS_AT_ONCE // numbers) if self._graph.together else 1
         parts = []
         for low in range(0, len(users), together):
             own = (rows >= low) & (rows < low + together)
@@ -371,78 +375,3 @@ def _polynomial_of(graph: GraphModule, interactions: scipy.sparse.csr_matrix) ->
     )  # the polynomial's weights are divided by their sum
     found.place(embedding[: graph.users], embedding[graph.users :], interactions)
     return found
-
-
-def _tensors(pair: tuple[np.ndarray, np.ndarray]) -> tuple[Tensor, Tensor]:
-    """Both arrays as int64 tensors."""
-    import torch
-
-    first, second = (torch.from_numpy(part.astype(np.int64)) for part in pair)
-    return first, second
-
-
-def _state_of(graph: GraphModule) -> State:
-    """Copies of the arrays that a module consists of."""
-    return {
-        name.removeprefix("module."): tensor.detach().numpy().copy()
-        for name, tensor in graph.wrapper.state_dict().items()
-    }
-
-
-class _Training:
-    """BPR with negatives drawn for a whole batch, the whole graph propagated for each batch."""
-
-    def __init__(
-        self,
-        graph: GraphModule,
-        interactions: scipy.sparse.csr_matrix,
-        config: Config,
-        random: np.random.Generator,
-    ) -> None:
-        import torch
-
-        self.torch, self.graph, self.config, self.random = torch, graph, config, random
-        self.by_item = interactions.tocsc()
-        self.pairs = np.stack(interactions.nonzero()).astype(np.int64)
-        self.edges = _tensors((self.pairs[0], self.pairs[1]))
-        parameters = [p for p in graph.wrapper.parameters() if p.requires_grad]
-        if not parameters:
-            raise UserError(f"pyg: {config.factory} has no parameters to train; give its weights")
-        self.optimizer = torch.optim.Adam(
-            parameters, lr=config.learning_rate, weight_decay=config.weight_decay
-        )
-
-    def _embeddings(self) -> tuple[Any, Any]:
-        dtype = next(self.graph.wrapper.parameters()).dtype
-        ones = self.torch.ones(len(self.edges[0]), dtype=dtype)
-        users, items = self.graph.embeddings(1, self.torch.zeros_like(self.edges[0]), *self.edges, ones)
-        return users[0], items[0]
-
-    def final_embeddings(self) -> tuple[FloatArray, FloatArray]:
-        """Those of the users and of the items as they are now, float64."""
-        self.graph.wrapper.eval()
-        with self.torch.no_grad():
-            users, items = self._embeddings()
-        return users.double().numpy(), items.double().numpy()
-
-    def epoch(self) -> float:
-        """Once over all interactions; the mean loss."""
-        from cfbench_recsys.ranking_loss import bpr
-
-        self.graph.wrapper.train()
-        total, count = 0.0, self.by_item.shape[1]
-        order = self.random.permutation(self.pairs.shape[1])
-        for start in range(0, len(order), self.config.batch):
-            users, items = self.pairs[:, np.sort(order[start : start + self.config.batch])]
-            drawn = self.random.choice(count, size=min(self.config.negatives, count), replace=False)
-            seen = self.by_item[:, drawn].tocoo()
-            arrays = (users, items, drawn, seen.row, seen.col)
-            user, item, negative, *owned = (
-                self.torch.from_numpy(np.asarray(array, dtype=np.int64)) for array in arrays
-            )
-            loss: Any = bpr(*self._embeddings(), user, item, negative, (owned[0], owned[1]))
-            self.optimizer.zero_grad()
-            loss.backward()
-            self.optimizer.step()
-            total += float(loss.detach()) * len(users)
-        return total / max(1, len(order))

@@ -27,9 +27,9 @@ whether PageRank had any set to offer.
 As in the paper, an action is an edge that leaves u: what leads from items to u stays when it is removed.
 Departs from the paper: the graph holds training users and the explained user, but no other explained user.
 A replacement that PageRank prefers before anything is removed says nothing of removals, and is passed over;
-where PageRank prefers all of them, there is no answer. Removing the whole history leaves no walk, which is no
-success. No self-loop at u: it would only scale g. ``attempts: 1`` tries the smallest set alone, as a method
-must that cannot query the recommender.
+where PageRank prefers all of them, or the user has no interactions, there is no answer. Removing the whole history
+leaves no walk, which is no success. No self-loop at u: it would only scale g. ``attempts: 1`` tries the smallest set
+alone, as a method must that cannot query the recommender.
 The sets of PageRank are those of the authors' code (repository azinmatin/prince, commit 570e5e2), so that there is no
 ``variant: paper``: on ten random graphs of 12 users and 14 items, with the same rivals, 29 of 30 answers are identical, and
 the other one has the same size (8 times both have none). Of equally small sets theirs is that of the largest difference,
@@ -187,8 +187,10 @@ def smallest_sets(differences: FloatArray) -> list[IntArray]:
     """The smallest set of rows for each column whose removal makes the column's sum negative, smallest first.
 
     differences (H, C). Columns with a negative sum to begin with, and those that no removal makes negative,
-    have none. Equal sets are named once; equally large ones in the order of the columns.
+    have none. Equal sets are named once; equally large ones in the order of the columns. No rows, no sets.
     """
+    if not len(differences):
+        return []
     steps = np.rint(differences * GRID)
     order = np.argsort(-steps, axis=0, kind="stable")
     left = steps.sum(axis=0) - np.cumsum(np.take_along_axis(steps, order, axis=0), axis=0)

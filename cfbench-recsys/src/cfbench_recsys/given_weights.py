@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
-
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.models import State, state_from_file
 from cfbench_core.plain_text import one_line
 from cfbench_recsys.interactions import Interactions
+from cfbench_recsys.real_arrays import array_of_tensor, check_real
 
 
 def given_weights(path: Path, interactions: Interactions) -> State:
@@ -19,9 +18,11 @@ def given_weights(path: Path, interactions: Interactions) -> State:
     Axes of users or items follow the order of the dataset's indices; an axis of both has the users first.
 
     Raises:
-        UserError: if the file cannot be read safely, or no array has an axis of users, of items or of both.
+        UserError: if the file cannot be read safely, an array is not of real numbers, or none has an axis of users, of
+            items or of both.
     """
     state = _state_dict(path) if path.suffix in (".pt", ".pth") else state_from_file(path)
+    check_real(state, path)
     users, items = interactions.matrix.shape
     if not any({users, items, users + items} & set(array.shape) for array in state.values()):
         shapes = ", ".join(f"{name} {array.shape}" for name, array in state.items())
@@ -36,7 +37,7 @@ def _state_dict(path: Path) -> State:
     """The arrays of a state dict; nothing in the file is executed.
 
     Raises:
-        UserError: if it is not a state dict.
+        UserError: if it is not a state dict, or has a tensor that is no array.
     """
     import torch
 
@@ -47,5 +48,4 @@ def _state_dict(path: Path) -> State:
         raise UserError(f"{path}: is not a state dict that can be read safely: {first_line}") from None
     if not isinstance(found, Mapping) or not all(isinstance(value, torch.Tensor) for value in found.values()):
         raise UserError(f"{path}: must hold a state dict, tensors by name")
-    state: State = {str(name): np.array(tensor.detach().numpy()) for name, tensor in found.items()}
-    return state
+    return {str(name): array_of_tensor(tensor, str(name), path) for name, tensor in found.items()}

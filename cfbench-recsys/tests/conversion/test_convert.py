@@ -113,10 +113,10 @@ def implicit_als(path: Path, **changes: object) -> Path:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"item_factors": np.full((4, 2), "one")}, "item_factors must be numbers, has the type <U3"),
+        ({"item_factors": np.full((4, 2), "one")}, "item_factors must be real numbers, has the type <U3"),
         (
             {"item_factors": np.zeros((4, 2), complex)},
-            "item_factors must be numbers, has the type complex128",
+            "item_factors must be real numbers, has the type complex128",
         ),
         ({"item_factors": np.full((4, 2), None)}, "holds objects of Python, which cannot be read"),
         ({"items": np.array(4)}, "items must be a list of identifiers, words or whole numbers"),
@@ -195,7 +195,7 @@ def test_damaged_files_of_numpy_are_refused_without_advice_to_execute_them(
         ({"users": "abc"}, "users must be a list of identifiers"),
         ({"items": [["tea"]]}, "items must be a list of identifiers"),
         ({"state_dict": {"item_embeddings": torch.zeros(4, 2).to_sparse()}}, "is no dense tensor of numbers"),
-        ({"state_dict": {"item_embeddings": torch.zeros(4, 2, dtype=torch.cfloat)}}, "must be numbers"),
+        ({"state_dict": {"item_embeddings": torch.zeros(4, 2, dtype=torch.cfloat)}}, "must be real numbers"),
     ],
 )
 def test_a_file_of_torch_with_anything_else_in_place_of_a_list_is_refused(

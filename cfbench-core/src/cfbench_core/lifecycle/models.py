@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
+from safetensors import SafetensorError, deserialize, safe_open
 from safetensors.numpy import load_file, save_file
 
 from cfbench_core.config.component import create
 from cfbench_core.errors import UserError
+from cfbench_core.plain_text import one_line
 
 State = dict[str, np.ndarray]
 
@@ -89,13 +90,33 @@ def checked_state(state: object, label: str) -> State:
 
 
 def state_from_file(path: Path) -> State:
-    """Weights of a user's own.
+    """Weights of a user's own. bfloat16, which NumPy does not have, becomes float32, which has all of its numbers.
 
     Raises:
-        UserError: if the file is no safetensors file.
+        UserError: if the file is no safetensors file, or has an array of another type that NumPy does not have.
     """
     try:
-        state: State = load_file(path)
+        with safe_open(path, framework="numpy") as file:
+            types = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118 - not a mapping
+        for name, dtype in types.items():
+            if dtype not in _TYPES and dtype != _BFLOAT16:
+                raise UserError(f"{path}: {one_line(name)} has the type {dtype}, which NumPy does not have")
+        state: State = load_file(path) if _BFLOAT16 not in types.values() else _widened(path)
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: not a safetensors file ({error})") from None
     return state
+
+
+_BFLOAT16 = "BF16"
+
+
+def _widened(path: Path) -> State:
+    """The arrays of a safetensors file with bfloat16, whose bits are the upper half of those of a float32."""
+    found: State = {}
+    for name, entry in deserialize(path.read_bytes()):  # type: ignore[no-untyped-call]
+        if entry["dtype"] == _BFLOAT16:
+            array = (np.frombuffer(entry["data"], "<u2").astype("<u4") << 16).view("<f4")
+        else:
+            array = np.frombuffer(entry["data"], _TYPES[entry["dtype"]])
+        found[name] = array.reshape(entry["shape"])
+    return found

@@ -14,6 +14,7 @@ import numpy as np
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.models import state_from_file
 from cfbench_core.plain_text import one_line
+from cfbench_recsys.real_arrays import array_of_tensor, check_real
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,7 @@ _IDENTIFIERS = ("users", "items")
 
 def _numbers(arrays: Mapping[str, np.ndarray], path: Path) -> Mapping[str, np.ndarray]:
     """The arrays, all of which must be of real numbers."""
-    for name, array in arrays.items():
-        if array.dtype.kind not in "biuf":
-            raise UserError(f"{path}: {one_line(name)} must be numbers, has the type {array.dtype}")
+    check_real(arrays, path)
     return arrays
 
 
@@ -133,7 +132,7 @@ def _from_torch(path: Path) -> TrainedModel:
         about, found = found, found["state_dict"]
     if not isinstance(found, Mapping) or not all(isinstance(value, torch.Tensor) for value in found.values()):
         raise UserError(f"{path}: must hold a state dict, tensors by name")
-    arrays = {str(name): _array(tensor, str(name), path) for name, tensor in found.items()}
+    arrays = {str(name): array_of_tensor(tensor, str(name), path) for name, tensor in found.items()}
     options = about.get("options", {})
     return TrainedModel(
         _numbers(arrays, path),
@@ -141,19 +140,6 @@ def _from_torch(path: Path) -> TrainedModel:
         dict(options) if isinstance(options, Mapping) else {},
         *(_identifiers(_listed(about[name]), name, path) if name in about else None for name in _IDENTIFIERS),
     )
-
-
-def _array(tensor: Any, name: str, path: Path) -> np.ndarray:
-    import torch
-
-    if tensor.dtype == torch.bfloat16:  # NumPy has no such numbers
-        tensor = tensor.float()
-    try:
-        return np.array(tensor.detach().numpy())
-    except (TypeError, RuntimeError) as error:  # it is sparse, quantized, ...
-        raise UserError(
-            f"{path}: {one_line(name)} is no dense tensor of numbers: {one_line(str(error))}"
-        ) from None
 
 
 def _listed(found: Any) -> Any:
