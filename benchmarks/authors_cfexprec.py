@@ -69,8 +69,7 @@ EDITS = "#Perturb"
 COMMAND = (
     "python benchmarks/authors_cfexprec.py CHECKOUT; ACCENT: --explainers accent --users 100; MovieLens 1M: --dataset ml-1m "
     "--users 300 --explainers lime-rs shap; --users 10 --explainers accent --level item; "
-    "--users 300 --explainers lxr --k 3 5 --edits; settings of the authors of LXR: --users 200 --explainers lxr --edits "
-    "--change alpha_lxr=1 lambda_neg=0.141 lr=0.0042 batch_train=32"
+    "--users 300 --explainers lxr --k 3 5 --edits"
 )
 
 
