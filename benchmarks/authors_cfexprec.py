@@ -68,7 +68,7 @@ EDITS = "#Perturb"
 """What table 4 calls the number of edits."""
 COMMAND = (
     "python benchmarks/authors_cfexprec.py CHECKOUT; ACCENT: --explainers accent --users 100; MovieLens 1M: --dataset ml-1m "
-    "--users 300 --explainers lime-rs shap; --users 10 --explainers accent --level item; "
+    "--users 300 --explainers lime-rs shap; "
     "--users 300 --explainers lxr --k 3 5 --edits"
 )
 
