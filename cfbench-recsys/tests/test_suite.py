@@ -77,6 +77,19 @@ def test_capabilities_follow_from_the_methods_of_a_class() -> None:
     )
 
 
+def test_explainers_know_what_the_recommender_declares() -> None:
+    recommenders = [{"import": "my_lab:CoOccurrence", "label": "co"}, "item-knn", "vae"]
+    access = {
+        str(cell.labels["model"]): cell.stages["explanations"].parameters["access"]
+        for cell in plan(study(recommenders=recommenders, explainers=["random"])).cells
+    }
+    assert access == {
+        "co": ["scores", "weights"],
+        "item-knn": ["gradients", "scores", "weights"],
+        "vae": ["embeddings", "gradients", "scores"],
+    }
+
+
 def test_planning_computes_each_shared_stage_once() -> None:
     stages = plan(study()).stages()
     kinds = [stage.kind for stage in stages]

@@ -181,9 +181,11 @@ class RecsysSuite(LifecycleSuite):
         return ("user", "item") if setting.point["level"] == "item" else ("user",)
 
     def explanation_parameters(self, cell: PlannedCell) -> Mapping[str, Any]:
+        declared = {"access": sorted(cell.model.component.spec.provides.get("access", ()))}
         if cell.point["format"] == "implicit":
-            return {}
-        return {"postprocess": {**vars(cell.config.protocol.postprocess), "derive": derivation(cell)}}
+            return declared
+        postprocess = {**vars(cell.config.protocol.postprocess), "derive": derivation(cell)}
+        return {**declared, "postprocess": postprocess}
 
     def derived_from(self, cell: PlannedCell) -> ProtocolPoint | None:
         """Edits come from importances where the explainer returns none of its own."""
