@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, find_column, need_column, unpacked
-from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.edits import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -278,8 +278,49 @@ def moments(table: pd.DataFrame, column: str, path: Path) -> FloatArray:
     return np.asarray(since_1970, dtype=np.float64)
 
 
-def rated_above(table: pd.DataFrame, path: Path, above: float) -> dict[str, Any]:
-    """Users, items and times of the ratings above ``above``; of all rows of a table without ratings.
+def latest_of_each_pair(
+    table: pd.DataFrame, user: str, item: str, times: Callable[[pd.DataFrame], FloatArray | None]
+) -> pd.DataFrame:
+    """The rows without those that a later row of the same user and item replaces: who changed their mind means the latest.
+
+    Of equal times, and without times, the last row of the file. ``times`` is asked about rows of repeated pairs only.
+    """
+    keys = _codes(table[user]) * (len(table) + 1) + _codes(table[item])
+    _, pair, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    places = np.flatnonzero(counts[pair] > 1)
+    if not len(places):
+        return table
+    when, pair = times(table.iloc[places]), pair[places]
+    order = np.lexsort((places, np.zeros(len(places)) if when is None else when, pair))
+    replaced = places[order[:-1][pair[order][1:] == pair[order][:-1]]]
+    return table.drop(table.index[replaced])
+
+
+def _codes(identifiers: pd.Series[Any]) -> IntArray:
+    """(E,) a number for each identifier, the same for those that differ by blanks around them only."""
+    import pandas as pd
+
+    codes, distinct = pd.factorize(identifiers, use_na_sentinel=False)
+    plain, _ = pd.factorize(np.array([str(value).strip() for value in distinct], dtype=object))
+    found: IntArray = plain.astype(np.int64)[codes]
+    return found
+
+
+def check_columns(path: Path, user: str, item: str) -> None:
+    """Refuses one column for both.
+
+    Raises:
+        UserError: says how the other is named.
+    """
+    if user == item:
+        raise UserError(
+            f"{path}: user and item are the same column, {user!r}; name both, with 'user: ...' and 'item: ...'"
+        )
+
+
+def rated_above(table: pd.DataFrame, path: Path, above: float, below: float = np.inf) -> dict[str, Any]:
+    """Users, items and times of the latest ratings of each pair that lie above ``above`` and below ``below``, and how many
+    rows were ``replaced`` by later ones; of all rows of a table without ratings.
 
     Columns by their usual names, or in the order user, item, rating, time where they have none.
     """
@@ -287,9 +328,17 @@ def rated_above(table: pd.DataFrame, path: Path, above: float) -> dict[str, Any]
     item = need_column(table.columns, path, None, (*ITEMS, "2"), "item")
     rating = find_column(table.columns, path, None, (*RATINGS, "3"), "rating")
     time = find_column(table.columns, path, None, (*TIMES, "4"), "time")
+    check_columns(path, user, item)
+    replaced = 0
     if rating is not None:
-        table = table[numbers(table, rating, path) > above]
+        rows = len(table)
+        table = latest_of_each_pair(
+            table, user, item, lambda some: None if time is None else numbers(some, time, path)
+        )
+        replaced, ratings = rows - len(table), numbers(table, rating, path)
+        table = table[(ratings > above) & (ratings < below)]
     return {
+        "replaced": replaced,
         "users": identifiers(table, user, path),
         "items": identifiers(table, item, path),
         "times": None if time is None else numbers(table, time, path),
