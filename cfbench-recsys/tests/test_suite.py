@@ -257,6 +257,13 @@ def test_chosen_users_are_explained(tmp_path: Path, done: Run) -> None:
     assert failed.exit_code == 1
 
 
+def test_a_file_that_names_no_user_is_the_reason_of_every_cell(tmp_path: Path) -> None:
+    (tmp_path / "users.csv").write_text("user\n")
+    failed = run(study(protocol={"k": [3], "users_file": str(tmp_path / "users.csv")}), out=tmp_path / "run")
+    reasons = {cell.reason for cell in failed.cells() if cell.problem}
+    assert reasons and all(reason.endswith("users.csv: names no user") for reason in reasons)
+
+
 def test_chunks_change_no_rank_and_no_value(tmp_path: Path, done: Run) -> None:
     other = run(study(chunk=7), out=tmp_path / "run")
     keys = ["cell", "metric", "unit"]

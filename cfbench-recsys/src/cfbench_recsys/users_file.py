@@ -26,6 +26,8 @@ def users_in_file(path: Path, interactions: Interactions, split: Split) -> IntAr
     if "user" not in table:
         raise UserError(f"{path}: needs a column 'user', has {', '.join(table.columns)}")
     listed = table["user"].drop_duplicates()
+    if listed.empty:
+        raise UserError(f"{path}: names no user")
     found = pd.Index(interactions.user_ids).get_indexer(pd.Index(listed))
     if (found < 0).any():
         raise UserError(f"{path}: {listed[found < 0].iloc[0]!r} is not a user of {interactions.name}")
