@@ -77,7 +77,7 @@ def test_many_rows_give_what_each_row_gives_alone() -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.sampled_from([1.0, 1e-3, 1e-11, 1e-14]))
 def test_differences_that_the_grid_hides_are_found(seed: int, k: int, scale: float) -> None:
-    """Scores that are all apart: in whole steps of a hundredth, in another order for each user; the grid hides them or not."""
+    """Scores that are all apart, in whole steps of a hundredth times a scale: the grid hides them or not."""
     draw = np.random.default_rng(seed)
     scores = np.stack([draw.permutation(20) for _ in range(4)]) / 100 * scale
     history = np.tile(np.arange(3), (4, 1)), np.zeros((4, 3), dtype=bool)
