@@ -127,7 +127,11 @@ def test_duplicates_are_counted(tmp_path: Path) -> None:
         ("user,item,rating\n1,2,good\n", {"min_rating": 4}, "row 1: column rating: 'good' is not a number"),
         ("user,item\n1,2\n,3\n", {}, "row 2: column user is empty (1 such rows)"),
         ("user,item,time\n1,2,later\n", {}, "row 1: column time: 'later' is not a number or a date"),
-        ("user,item,rating\n1,2,3\n", {"min_rating": 4}, "mine: no interactions are left"),
+        (
+            "user,item,rating\n1,2,3\n1,3,2.5\n",
+            {"min_rating": 4},
+            "min_rating: 4 is above all ratings: of 2 rows the highest has 3 in the column rating",
+        ),
         (
             "user,item\n1,2\n",
             {"k_core": 2},

@@ -129,7 +129,13 @@ def _positive(table: pd.DataFrame, path: Path, rating: str | None, min_rating: f
             f"{path}: min_rating needs a rating, and no column has a usual name for it; name it with 'rating: ...'. "
             f"Its columns: {', '.join(table.columns)}"
         )
-    return table[numbers(table, rating, path) >= min_rating]
+    ratings = numbers(table, rating, path)
+    if ratings.max() < min_rating:
+        raise UserError(
+            f"{path}: min_rating: {min_rating:g} is above all ratings: of {len(table):,} rows the highest has "
+            f"{ratings.max():g} in the column {rating}"
+        )
+    return table[ratings >= min_rating]
 
 
 def _times(table: pd.DataFrame, path: Path, column: str | None) -> Any:
