@@ -118,6 +118,8 @@ def test_duplicates_are_counted(tmp_path: Path) -> None:
             {},
             "no column looks like the item; name it with 'item: ...'. Its columns: user, thing",
         ),
+        (TABLE, {"user": "movieId"}, "user and item are the same column, 'movieId'; name both"),
+        ("u,x\n1,2\n", {"user": "u", "item": "u"}, "user and item are the same column, 'u'"),
         (TABLE, {"user": "userid"}, "has no column 'userid' for user. Did you mean 'userId'?"),
         (
             "user,item\n1,2\n",
