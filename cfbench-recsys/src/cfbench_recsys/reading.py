@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,22 +160,35 @@ def _parse(text: str, separator: str, named: bool, quoted: bool, path: Path) -> 
 
     import pandas as pd
 
-    try:
-        table = pd.read_csv(
+    def read(header: int | None, rows: int | None = None) -> pd.DataFrame:
+        return pd.read_csv(
             io.StringIO(text),
             sep=separator,
-            header=0 if named else None,
+            header=header,
+            nrows=rows,
             dtype=str,
             keep_default_na=False,
             quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
             index_col=False,
         )
+
+    try:
+        if named:
+            _check_distinct(read(header=None, rows=1).iloc[0], path)  # pandas would rename the second
+        table = read(header=0 if named else None)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise UserError(f"{path}: is not a table: {_parser_words(error)}") from None
     if not len(table):
         raise UserError(f"{path}: has a header, but no rows")
     table.columns = [str(name).strip() for name in table.columns] if named else _numbered(table.shape[1])
     return table
+
+
+def _check_distinct(names: Iterable[str], path: Path) -> None:
+    """Refuses a header with a name twice, of which one column would be read and the other not; names may be empty."""
+    counts = Counter(name for given in names if (name := str(given).strip()))
+    if repeated := [name for name, count in counts.items() if count > 1]:
+        raise UserError(f"{path}: its header has the column {_short(repeated[0])} more than once")
 
 
 def _parser_words(error: Exception) -> str:
@@ -196,6 +210,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     if not len(table):
         raise UserError(f"{path}: has columns, but no rows")
     table.columns = [str(name) for name in table.columns]
+    _check_distinct(table.columns, path)
     return table.reset_index(drop=True)
 
 
