@@ -308,7 +308,7 @@ def latest_of_each_pair(
     when, pair = times(table.iloc[places]), pair[places]
     order = np.lexsort((places, np.zeros(len(places)) if when is None else when, pair))
     replaced = places[order[:-1][pair[order][1:] == pair[order][:-1]]]
-    return table.drop(table.index[replaced])
+    return table.loc[np.isin(np.arange(len(table)), replaced, invert=True)]
 
 
 def _codes(identifiers: pd.Series[Any]) -> IntArray:
