@@ -123,6 +123,29 @@ def test_capabilities_follow_from_methods() -> None:
     assert contract.capabilities(Ours) == {"level": {"item"}, "format": {"implicit"}}
 
 
+def test_data_and_other_methods_of_that_name_imply_nothing() -> None:
+    class Linear(Protocol):
+        def weights(self, rows: Any, columns: Any, /) -> Any: ...
+
+    contract = Contract(implied={"weights": {"access": {"weights"}}}, optional=(Linear,))
+
+    class Declares:
+        def weights(self, i: Any, j: Any) -> Any: ...
+
+    class HoldsData:
+        weights = (1.0, 2.0)
+
+    class ReturnsThem:
+        @property
+        def weights(self) -> Any: ...
+
+    class TakesNoPlaces:
+        def weights(self) -> Any: ...
+
+    assert contract.capabilities(Declares) == {"access": {"weights"}}
+    assert [contract.capabilities(cls) for cls in (HoldsData, ReturnsThem, TakesNoPlaces)] == [{}, {}, {}]
+
+
 def test_some_methods_are_required_together_or_not_at_all() -> None:
     contract = Contract(any_of=(First,), together=("fit", "state", "load_state"))
 

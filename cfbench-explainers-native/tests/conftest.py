@@ -47,6 +47,16 @@ class Curved:
         return np.stack([(hidden * column).sum(axis=1) for column in self.V.T], axis=1)
 
 
+class Strongest:
+    """Score ``max_i x_i W[i, y]``: not linear, and its parameters happen to be called ``weights``. Access scores only."""
+
+    def __init__(self, weights: np.ndarray) -> None:
+        self.weights = weights
+
+    def score_profiles(self, profiles: sparse.csr_matrix) -> np.ndarray:
+        return np.stack([(self.weights * row[:, None]).max(axis=0) for row in profiles.toarray()])
+
+
 @dataclass(frozen=True)
 class World:
     """A recommender and the profiles it recommends from; training users are those given apart."""
@@ -174,6 +184,12 @@ def make_models() -> Callable[[int, int, bool], Any]:
         return Linear(draw.integers(-3, 4, (items, items)) / 4, draw.integers(-1, 2, items) / 4)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def strongest() -> Callable[[int, int], Strongest]:
+    """A recommender that is not linear but has an attribute ``weights``."""
+    return lambda items, seed: Strongest(np.random.default_rng(seed).integers(0, 4, (items, items)) / 4)
 
 
 @pytest.fixture(scope="session")

@@ -310,7 +310,12 @@ def test_influence_of_a_recommender_on_a_graph_uses_its_user_vectors(world):
         def user_embeddings(self):
             return np.array([-own, own])
 
+        def score_edits(self, edits):
+            return np.tile(self.Q @ own, (len(edits), 1))
+
     class OfProfile(Fixed):
+        user_embeddings = np.zeros((2, 4))  # data of its own, which says nothing
+
         def profile_embeddings(self, profiles):
             return np.where(np.asarray(profiles.sum(axis=1)) > 0, own, own + 1)
 

@@ -99,6 +99,37 @@ def test_it_is_brute_force(
             assert proven[unit], "all sets were tested"
 
 
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), level=st.sampled_from(["item", "list"]), declared=st.booleans())
+def test_an_attribute_called_weights_does_not_make_a_recommender_linear(
+    make_world, strongest, smallest_by_brute_force, count_gone, seed, level, declared
+):
+    """Whether its access is known, as in a run, or follows from its methods, as in a test of a plugin."""
+    draw = np.random.default_rng(seed)
+    setting = make_world(strongest(8, seed), [draw.choice(8, 4, replace=False)], 8)
+    context = replace(setting.context, access=frozenset({"scores"}) if declared else None)
+    lists = setting.lists(2)
+    targets = setting.targets([0, 0], lists[0], 2) if level == "item" else setting.targets([0], lists, 2)
+    found = Exhaustive(Config(max_size=4)).counterfactuals(targets, context)
+    for unit in range(len(targets)):
+        items = targets.items[unit].tolist()
+        removed = found.edits.edge_items[found.edits.rows == unit].tolist()
+        most, size = smallest_by_brute_force(setting, 0, items, 2)
+        assert (count_gone(setting, 0, removed, items, 2), len(removed)) == (most, size)
+        assert found.details["proven"][unit] == 1.0
+
+
+def test_a_method_called_weights_counts_only_if_the_recommender_declares_it(world, linear):
+    """Linear sums need a query for each single removal and none for sets; of sets, each is one."""
+    setting = world(linear(np.eye(5), bias=[0, 0, 0, 0.0, 0.6]), [[0, 1, 2]], 5)
+    targets = setting.targets([0], [3])
+    sets = {}
+    for access in (frozenset({"scores"}), frozenset({"scores", "weights"}), None):
+        context = replace(setting.context, access=access)
+        sets[access] = "sets" in Exhaustive(Config()).counterfactuals(targets, context).details
+    assert list(sets.values()) == [False, True, True]
+
+
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), bent=st.booleans(), level=st.sampled_from(["item", "list"]))
 def test_greedy_is_never_better(make_world, make_models, count_gone, seed, bent, level):

@@ -263,3 +263,39 @@ def test_draws_explain_the_probability_by_default(world, linear):
     by_default = explain(setting, targets, sampling="draws")
     assert np.array_equal(by_default, explain(setting, targets, sampling="draws", target="probability"))
     assert not np.array_equal(by_default, explain(setting, targets, sampling="draws", target="logit"))
+
+
+@pytest.mark.parametrize("level", ["item", "list"])
+def test_draws_explain_a_recommender_that_masks_the_profile(world, curved, level):
+    """The answers are those of the same recommender without a mask, to which the explained items are never added."""
+
+    class Masked:
+        def __init__(self, always=()):
+            self.always = list(always)
+
+        def score_profiles(self, profiles):
+            seen = profiles.toarray() > 0
+            unmasked = seen.copy()
+            unmasked[:, self.always] = False
+            scores = curved(12, 5).score_profiles(sparse.csr_matrix(unmasked.astype(float)))
+            return scores if self.always else np.where(seen, -np.inf, scores)
+
+    items = [6, 9] if level == "list" else [6]
+    config = Config(sampling="draws", samples=60)
+    found = []
+    for model in (Masked(), Masked(always=items)):
+        setting = world(model, [[0, 1, 2, 4]], 12)
+        targets = setting.targets([0], [items] if level == "list" else items, k=2)
+        found.append(LimeRS(config).importances(targets, setting.context))
+    assert np.isfinite(found[0]).all() and np.ptp(found[0]) > 0
+    assert np.array_equal(*found)
+
+
+def test_scores_that_are_not_finite_without_additions_are_an_error_of_one_line(world):
+    class Infinite:
+        def score_profiles(self, profiles):
+            return np.full(profiles.shape, np.inf)
+
+    setting = world(Infinite(), [[0, 1]], 5)
+    with pytest.raises(UserError, match="not finite"):
+        LimeRS(Config()).importances(setting.targets([0], [3]), setting.context)

@@ -132,6 +132,18 @@ def test_on_a_linear_logit_they_are_the_contributions(awkward, options, count):
             assert found[unit, : len(history)] == pytest.approx(weights, abs=1e-6)
 
 
+def test_an_attribute_called_weights_does_not_make_a_logit_linear(world, strongest):
+    """The values are those of the same recommender whose attribute has another name."""
+    model = strongest(8, 3)
+    renamed = type("Renamed", (), {"score_profiles": lambda self, profiles: model.score_profiles(profiles)})()
+    found = []
+    for recommender in (model, renamed):
+        setting = world(recommender, [[0, 2, 3, 5]], 8)
+        targets = setting.targets([0, 0], [1, 4])
+        found.append(Shap(Config(exact="auto")).importances(targets, setting.context))
+    assert np.array_equal(*found) and np.ptp(found[0]) > 0
+
+
 def test_a_linear_logit_needs_no_queries(awkward):
     explain(awkward, awkward.targets([1, 2], [419, 419]))
     assert awkward.model.scored == 0

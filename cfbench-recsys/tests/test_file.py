@@ -73,6 +73,37 @@ def test_a_parquet_file_is_read_like_text(tmp_path: Path) -> None:
     assert read(path, min_rating=2).user_ids.tolist() == ["1"]
 
 
+@pytest.mark.parametrize(
+    ("rows", "liked"),
+    [
+        (["a,x,5,1", "a,x,1,2"], []),  # the user changed their mind
+        (["a,x,1,2", "a,x,5,1"], []),  # the same in another order of the file
+        (["a,x,1,1", "a,x,5,2"], [("a", "x")]),
+        (["a,x,5,1", "a,x,1,1"], []),  # of equal times the last row
+        (["a,x,1,1", " a ,x,5,2"], [("a", "x")]),  # blanks are no part of an identifier
+        (["a,x,5,1", "a,y,1,2"], [("a", "x")]),  # another item
+        (["a,x,1,1", "a,x,5,3", "a,x,2,2"], [("a", "x")]),
+        (["a,x,5,1", "a,y,1,later"], [("a", "x")]),  # a time that decides nothing
+    ],
+)
+def test_the_latest_rating_of_a_pair_decides_whether_it_is_an_interaction(
+    tmp_path: Path, rows: list[str], liked: list[tuple[str, str]]
+) -> None:
+    path = csv(tmp_path, "\n".join(["user,item,rating,time", *rows, "other,z,5,9"]))
+    data = read(path, min_rating=4)
+    users, items = data.matrix.nonzero()
+    pairs = set(zip(data.user_ids[users].tolist(), data.item_ids[items].tolist(), strict=True))
+    assert pairs == {*liked, ("other", "z")}
+    assert data.about["duplicates"] == len(rows) - len(
+        {tuple(map(str.strip, r.split(",")[:2])) for r in rows}
+    )
+
+
+def test_without_times_the_last_rating_of_a_pair_decides(tmp_path: Path) -> None:
+    data = read(csv(tmp_path, "user,item,rating\na,x,5\na,x,1\nb,y,1\nb,y,4\n"), min_rating=4)
+    assert (data.user_ids.tolist(), data.item_ids.tolist()) == (["b"], ["y"])
+
+
 def test_duplicates_are_counted(tmp_path: Path) -> None:
     assert read(csv(tmp_path, "user,item\na,x\na,x\nb,x\n")).about["duplicates"] == 1
 
@@ -87,6 +118,8 @@ def test_duplicates_are_counted(tmp_path: Path) -> None:
             {},
             "no column looks like the item; name it with 'item: ...'. Its columns: user, thing",
         ),
+        (TABLE, {"user": "movieId"}, "user and item are the same column, 'movieId'; name both"),
+        ("u,x\n1,2\n", {"user": "u", "item": "u"}, "user and item are the same column, 'u'"),
         (TABLE, {"user": "userid"}, "has no column 'userid' for user. Did you mean 'userId'?"),
         (
             "user,item\n1,2\n",
@@ -96,7 +129,11 @@ def test_duplicates_are_counted(tmp_path: Path) -> None:
         ("user,item,rating\n1,2,good\n", {"min_rating": 4}, "row 1: column rating: 'good' is not a number"),
         ("user,item\n1,2\n,3\n", {}, "row 2: column user is empty (1 such rows)"),
         ("user,item,time\n1,2,later\n", {}, "row 1: column time: 'later' is not a number or a date"),
-        ("user,item,rating\n1,2,3\n", {"min_rating": 4}, "mine: no interactions are left"),
+        (
+            "user,item,rating\n1,2,3\n1,3,2.5\n",
+            {"min_rating": 4},
+            "min_rating: 4 is above all ratings: of 2 rows the highest has 3 in the column rating",
+        ),
         (
             "user,item\n1,2\n",
             {"k_core": 2},

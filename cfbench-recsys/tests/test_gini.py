@@ -57,3 +57,12 @@ def test_it_equals_the_formula_and_padding_does_not_matter(units: list[list[floa
 def test_scale_and_shift_do_not_matter(importances: list[int], scale: int, shift: int) -> None:
     values = [float(value) for value in importances]
     assert one([scale * value + shift for value in values]) == pytest.approx(one(values), abs=1e-12)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-3, 3), min_size=2, max_size=8))
+def test_the_largest_numbers_have_the_index_of_small_ones(importances: list[int]) -> None:
+    """Up to +-1.5e308, whose differences are no numbers any more."""
+    assert one([value * 0.5e308 for value in importances]) == pytest.approx(
+        one([float(v) for v in importances])
+    )

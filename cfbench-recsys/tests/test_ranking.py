@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cfbench_recsys.ranking import GRID, ranks_of, top_k
+from cfbench_recsys.ranking import GRID, lost_on_grid, ranks_of, top_k
 
 NOBODY = np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=bool)
 
@@ -72,3 +72,23 @@ def test_many_rows_give_what_each_row_gives_alone() -> None:
         np.testing.assert_array_equal(
             ranks_of(scores[row], items[row], history[row], padding[row]), together[row]
         )
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.sampled_from([1.0, 1e-3, 1e-11, 1e-14]))
+def test_differences_that_the_grid_hides_are_found(seed: int, k: int, scale: float) -> None:
+    """Scores that are all apart, in whole steps of a hundredth times a scale: the grid hides them or not."""
+    draw = np.random.default_rng(seed)
+    scores = np.stack([draw.permutation(20) for _ in range(4)]) / 100 * scale
+    history = np.tile(np.arange(3), (4, 1)), np.zeros((4, 3), dtype=bool)
+    visible = np.array_equal(top_k(scores, *history, k), top_k(scores / scale, *history, k))
+    assert visible == (scale >= 1e-3) or k == 1
+    assert lost_on_grid(scores, *history, k).tolist() == [scale < 1e-3] * 4
+
+
+def test_ties_of_the_recommender_and_its_rounding_are_not_differences() -> None:
+    equal = np.full((1, 6), 0.3) + np.array([[0, 1, 0, 1, 0, 2]]) * 5e-17
+    seen = np.array([[0, 0, 0, 0, 0, 9.0]]), np.full((1, 6), -np.inf)
+    history = np.array([[5]]), np.zeros((1, 1), dtype=bool)
+    for scores in (equal, *seen, np.array([[1.0, 1.0, 1.0, 0.5, 0.5, 3.0]])):
+        assert not lost_on_grid(np.atleast_2d(scores), *history, 3).any()

@@ -59,6 +59,19 @@ def test_without_a_header_columns_are_numbered(tmp_path: Path) -> None:
     assert read_table(path).to_dict("list") == {"1": ["1", "2"], "2": ["10", "20"], "3": ["5", "3"]}
 
 
+def test_columns_without_a_name_are_no_repeated_name(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "a.csv", "user,item,,\n1,2,3,4\n"))
+    assert table[["user", "item"]].to_numpy().tolist() == [["1", "2"]] and table.shape == (1, 4)
+
+
+def test_a_parquet_file_with_a_column_twice_is_one_line(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = [pa.array(["1"])] * 3
+    pq.write_table(pa.Table.from_arrays(columns, names=["user", "item", "item"]), tmp_path / "a.parquet")
+    with pytest.raises(UserError, match="the column 'item' more than once"):
+        read_table(tmp_path / "a.parquet")
+
+
 def test_a_header_is_recognised_by_numbers_below_words_or_by_a_known_name(tmp_path: Path) -> None:
     assert list(read_table(write(tmp_path / "a.csv", "who,what\n1,2\n")).columns) == ["who", "what"]
     assert list(read_table(write(tmp_path / "b.csv", "userId,what\na,b\n")).columns) == ["userId", "what"]
@@ -98,6 +111,10 @@ def test_a_parquet_file_cut_short_is_one_line(tmp_path: Path) -> None:
         ("a.csv", b"user,item\n", "has a header, but no rows"),
         ("a.csv", b"user,item\n1,2\n1,2,3\n", "is not a table: Expected 2 fields in line 3, saw 3"),
         ("a.csv", "user,item\n1,Amélie\n".encode("latin-1"), "is not text in utf-8 (byte 14)"),
+        ("a.csv", b"user,item,item\n1,2,3\n", "its header has the column 'item' more than once"),
+        ("a.csv", b'user;item;"user "\n1;2;3\n', "its header has the column 'user' more than once"),
+        ("a.csv", b"user,item,rating,rating.1,rating\n1,2,3,4,5\n", "the column 'rating' more than once"),
+        ("a.inter", b"user_id:token\titem_id:token\titem_id:token\n1\t2\t3\n", "more than once"),
         ("a.csv", b"justoneword\n1\n", "has none of the separators ::, tab, ,, ;, |"),
         ("a.jsonl", b'{"user": 1}\n{"user": ', ":2: is not a JSON object"),
         ("a.jsonl", b"[1, 2]\n", ":1: is not a JSON object"),

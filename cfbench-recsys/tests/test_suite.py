@@ -77,6 +77,19 @@ def test_capabilities_follow_from_the_methods_of_a_class() -> None:
     )
 
 
+def test_explainers_know_what_the_recommender_declares() -> None:
+    recommenders = [{"import": "my_lab:CoOccurrence", "label": "co"}, "item-knn", "vae"]
+    access = {
+        str(cell.labels["model"]): cell.stages["explanations"].parameters["access"]
+        for cell in plan(study(recommenders=recommenders, explainers=["random"])).cells
+    }
+    assert access == {
+        "co": ["scores", "weights"],
+        "item-knn": ["gradients", "scores", "weights"],
+        "vae": ["embeddings", "gradients", "scores"],
+    }
+
+
 def test_planning_computes_each_shared_stage_once() -> None:
     stages = plan(study()).stages()
     kinds = [stage.kind for stage in stages]
@@ -242,6 +255,13 @@ def test_chosen_users_are_explained(tmp_path: Path, done: Run) -> None:
         "'python3-spyderr' is not a user of debian-python" in c.reason for c in failed.cells() if c.problem
     )
     assert failed.exit_code == 1
+
+
+def test_a_file_that_names_no_user_is_the_reason_of_every_cell(tmp_path: Path) -> None:
+    (tmp_path / "users.csv").write_text("user\n")
+    failed = run(study(protocol={"k": [3], "users_file": str(tmp_path / "users.csv")}), out=tmp_path / "run")
+    reasons = {cell.reason for cell in failed.cells() if cell.problem}
+    assert reasons and all(reason.endswith("users.csv: names no user") for reason in reasons)
 
 
 def test_chunks_change_no_rank_and_no_value(tmp_path: Path, done: Run) -> None:

@@ -92,6 +92,7 @@ class Contract:
         together: methods of which an implementation has all or none, for example those of training.
         provides: capabilities of a class that is named with ``import:`` and declares none.
         implied: further capabilities that such a class has if it has a method, by the method's name.
+        optional: protocols of such methods; a method counts only if it takes the arguments of its protocol.
         needs: what such a class needs of its partners.
     """
 
@@ -100,6 +101,7 @@ class Contract:
     together: tuple[str, ...] = ()
     provides: Capabilities = field(default_factory=lambda: _NOTHING)
     implied: Mapping[str, Capabilities] = field(default_factory=lambda: _NOTHING)
+    optional: tuple[type, ...] = ()
     needs: Mapping[str, Capabilities] = field(default_factory=lambda: _NOTHING)
 
     def problem(self, implementation: Any, kind: str) -> str:
@@ -136,8 +138,16 @@ class Contract:
 
     def capabilities(self, implementation: type) -> Capabilities:
         """What a class that declares no capabilities provides, derived from its methods."""
-        implied = [values for method, values in self.implied.items() if hasattr(implementation, method)]
+        implied = [values for method, values in self.implied.items() if self._has(implementation, method)]
         return merged(self.provides, *implied)
+
+    def _has(self, implementation: type, name: str) -> bool:
+        """Whether a class has the method that a protocol means by this name: an attribute that holds data is none."""
+        found = getattr(implementation, name, None)
+        methods = [method for protocol in self.optional for own, method in _members(protocol) if own == name]
+        return callable(found) and all(
+            _accepts(implementation, name, found, len(_arguments(method))) for method in methods
+        )
 
 
 def _article(kind: str) -> str:

@@ -27,7 +27,7 @@ from cfbench_core.outcomes import Outcome, in_one_line
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.results_assembly import Tables, write_parquet
 from cfbench_core.runner import Results
-from cfbench_core.stages import Task
+from cfbench_core.stages import UNITS, Stage, Task
 from cfbench_core.store import Store
 from cfbench_core.yaml_nodes import plain
 
@@ -261,14 +261,15 @@ def _summaries(plan: Plan, results: Results) -> dict[str, dict[str, Any]]:
 def _cell_status(cell: Cell, results: Results) -> tuple[str, str]:
     """ok, cached, partial, or the status that all of the cell ended in; and why.
 
-    A cell without units is skipped: what there was to explain is known only when the model is there. Its
-    reason, and the warnings of a cell that succeeded, is what the stages' summaries say in ``"note"``.
+    A cell without units is skipped: what there was to explain is known only when the model is there. Its reason is what
+    the summary of its units says in ``"note"``; the warnings of a cell that succeeded are the notes of all its stages.
     """
     problem = results.problem(cell.stages["scores"])
     outcomes = [outcome for _, outcome in results.of(cell.stages["scores"])]
     done = [outcome for outcome in outcomes if outcome.done]
     if problem is None and not outcomes:
-        return "skipped", _notes(cell, results) or "there is nothing to explain"
+        units = {UNITS: cell.stages[UNITS]} if UNITS in cell.stages else cell.stages
+        return "skipped", _notes(cell, results, units) or "there is nothing to explain"
     failures = _Failures.of(done)
     if failures.too_many:
         excess = f"{failures}, more than the permitted share of {failures.permitted:g}"
@@ -315,12 +316,12 @@ def _is_wrong_input(plan: Plan, results: Results) -> bool:
     return bool(problems) and all(problem is not None and problem.wrong_input for problem in problems)
 
 
-def _notes(cell: Cell, results: Results) -> str:
-    """The remark of a cell and the warnings of its stages, each once."""
+def _notes(cell: Cell, results: Results, stages: Mapping[str, Stage] | None = None) -> str:
+    """The remark of a cell and the warnings of its stages (or some of them), each once."""
     notes = [cell.remark] if cell.remark else []
     notes += [
         str(outcome.summary["note"])
-        for stage in cell.stages.values()
+        for stage in (cell.stages if stages is None else stages).values()
         for _, outcome in results.of(stage)
         if outcome.summary.get("note")
     ]

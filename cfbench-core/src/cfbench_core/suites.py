@@ -99,7 +99,9 @@ class Suite(Protocol):
     encoding)``, which looks at a CSV file and returns a commented configuration for it, for ``cfbench init --csv``.
     One whose explanations can be scored by what stands next to them may have ``document_for(explanations)``, the
     configuration of ``cfbench evaluate`` without one. One that leaves units of the data out may have
-    ``left_out(run, unit)``, which returns the reason for a unit, or "".
+    ``left_out(run, unit)``, which returns the reason for a unit, or "". One that cannot put every explanation into words may
+    have ``units_in_words(run)``, the number of cells with a sentence by unit, and ``why_not_in_words(run, units)``, the
+    reason why there is no sentence of some units, or "" if none of their explanations is valid.
     """
 
     config: type[Experiment]

@@ -23,6 +23,16 @@ def chooses_nothing(task: TaskContext) -> dict[str, Any]:
     return {"groups": 0, "note": "every number is too large"}
 
 
+def chooses_nothing_at_all(task: TaskContext) -> dict[str, Any]:
+    """No units, and no word about it."""
+    return {"groups": chooses_nothing(task)["groups"]}
+
+
+def fits_with_a_warning(task: TaskContext) -> dict[str, Any]:
+    warnings.warn("measured on few units", ResultWarning, stacklevel=1)
+    return toy_suite.fit(task)
+
+
 def chooses_with_more_columns(task: TaskContext) -> dict[str, Any]:
     """Two units in each of two groups; "colour" is for people, "place" for the suite's own stages."""
     units = {"unit": ["0", "1", "2", "3"], "group": [0, 0, 1, 1], "colour": list("rgrg"), "place": [[0]] * 4}

@@ -80,6 +80,9 @@ def test_a_cell_without_units_is_skipped_with_the_reason(registry: Registry, tmp
         ("ok", ""),
     ]
     assert done.exit_code == 0 and set(done.scores["explainer"]) == {"fine"}
+    warned = cell("warned", model="fits_with_a_warning", units="chooses_nothing_at_all")
+    (ended,) = execute(prepared_with(registry, warned), out=tmp_path / "warned").cells()
+    assert (ended.status, ended.reason) == ("skipped", "there is nothing to explain")
     alone = execute(prepared_with(registry, nothing), out=tmp_path / "alone")
     assert alone.exit_code == 3 and alone.scores.empty
     assert (alone.directory / "report.html").exists()

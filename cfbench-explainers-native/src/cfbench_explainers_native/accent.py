@@ -65,6 +65,7 @@ from cfbench_explainers_native.accent_paper import PaperAccent, PaperOptions
 from cfbench_explainers_native.fitted_user import Fit, user_vectors
 from cfbench_explainers_native.shared import SingleRemovals, rounded
 from cfbench_recsys.answers import smallest_prefix
+from cfbench_recsys.contracts import scores_graphs
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import score_blocks
@@ -374,7 +375,7 @@ def gradients(users: Targets, columns: IntArray, context: Context) -> FloatArray
     """(G, H, C) derivative of the logit of each of ``columns`` by the weight of each interaction."""
     import torch
 
-    on_graph = hasattr(context.model, "score_weighted")
+    on_graph = scores_graphs(context.model)
     found = np.zeros((*users.history.shape, columns.shape[1]))
     wanted = torch.as_tensor(np.maximum(columns, 0))
     for row, user in enumerate(users.users.tolist()):

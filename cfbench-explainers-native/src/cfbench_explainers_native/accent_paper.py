@@ -52,7 +52,7 @@ import scipy  # scipy.linalg is imported at first use, not by every plan
 from cfbench_core.config import Help, Range
 from cfbench_explainers_native.fitted_user import user_vectors
 from cfbench_explainers_native.shared import rounded
-from cfbench_recsys.contracts import Link
+from cfbench_recsys.contracts import Link, scores_graphs
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
 from cfbench_recsys.links import link_of
 from cfbench_recsys.ranking import GRID, top_k
@@ -176,7 +176,7 @@ class Examples:
         known = np.flatnonzero(np.diff(context.training.indptr))
 
         def vectors() -> FloatArray:
-            if hasattr(context.model, "user_embeddings"):
+            if scores_graphs(context.model):
                 return context.graph_embedding_model.user_embeddings()[known]
             profiles = context.training[known].astype(np.float64)
             return context.profile_embedding_model.profile_embeddings(profiles)

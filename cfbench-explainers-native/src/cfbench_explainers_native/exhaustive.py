@@ -77,7 +77,7 @@ class Exhaustive:
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
         """B edits, with the size up to which nothing does better."""
         config = dataclasses.replace(self.config, max_size=min(self.config.max_size, targets.budget))
-        linear = hasattr(context.model, "weights")
+        linear = context.linear
         if linear and targets.level == "item":
             return self._by_sums(targets, context, config)
         known = _LinearLists(targets, context, config.max_size) if linear else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy  # scipy.linalg is imported at first use, not by every plan
 
+from cfbench_recsys.contracts import scores_graphs
 from cfbench_recsys.edits import FloatArray, IntArray
 from cfbench_recsys.targets import Context
 
@@ -16,7 +17,7 @@ NEWTON_STEPS = 100
 
 def user_vectors(context: Context, users: IntArray) -> Iterator[tuple[FloatArray, FloatArray]]:
     """For each user (d,) the vector, and (d,) 1.0 at the coordinates on which the profile has an effect."""
-    if hasattr(context.model, "user_embeddings"):
+    if scores_graphs(context.model):
         for own in context.graph_embedding_model.user_embeddings()[users]:
             yield own, np.ones(len(own))
         return

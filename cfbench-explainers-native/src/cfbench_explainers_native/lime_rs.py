@@ -156,6 +156,12 @@ class ProfileLimeRS:
             history = targets.history[units[0], held]
             neighbours = self._neighbours(user, history, context)
             responses = _responses(neighbours.edits, function, units, targets, context)
+            for row in np.flatnonzero(~np.isfinite(responses).all(axis=1)).tolist():
+                unit = units[row : row + 1]
+                without = _not_adding(neighbours.edits, targets.items[unit])
+                (responses[row],) = _responses(without, function, unit, targets, context)
+            if not np.isfinite(responses).all():
+                raise UserError("lime-rs: the recommender gives explained items scores that are not finite")
             weights = self._weights(neighbours, len(history))
             coefficients = weighted_ridge(neighbours.features, responses, weights, self.config.ridge)
             importances[np.ix_(units, held)] = coefficients[:, : len(history)]
@@ -220,6 +226,11 @@ def _draws(
     order = np.argsort(rows, kind="stable")
     edits = Edits(np.full(samples, user), rows[order], np.full(len(rows), user), columns[order], ops[order])
     return Neighbours((~removed).astype(np.float64), edits, np.concatenate([[0.0], draws]))
+
+
+def _not_adding(edits: Edits, items: IntArray) -> Edits:
+    """The same without additions of the explained ``items``: a recommender may mask the profile with minus infinity."""
+    return edits.where(~((edits.ops == ADD) & np.isin(edits.edge_items, items)))
 
 
 def _responses(

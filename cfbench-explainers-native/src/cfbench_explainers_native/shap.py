@@ -131,9 +131,8 @@ class InteractionShap:
         """(B, H) Shapley values."""
         function = TargetFunction.of(self.config.target, context.model, "shap")
         linear = self.config.exact == "auto" and function.target == "logit"
-        weights = getattr(context.model, "weights", None) if linear else None
-        if weights is not None:
-            return rounded(_of_weights(weights, targets))
+        if linear and context.linear:
+            return rounded(_of_weights(context.linear_model.weights, targets))
         found = np.zeros(targets.history.shape)
         for games in self._batches(targets, context):
             responses = _responses(games, function, targets, context)
@@ -186,7 +185,7 @@ class Game:
 
 def _of_weights(weights: Callable[..., FloatArray], targets: Targets) -> FloatArray:
     """(B, H) what each interaction adds to a linear logit."""
-    own = mean_over_targets(weights(rows=targets.history[:, :, None], columns=targets.items[:, None, :]))
+    own = mean_over_targets(weights(targets.history[:, :, None], targets.items[:, None, :]))
     return np.where(targets.padding, 0.0, own)
 
 

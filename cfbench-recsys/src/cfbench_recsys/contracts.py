@@ -214,7 +214,7 @@ class AttentiveRecommender(GraphRecommender, Protocol):
 
 def scores_graphs(model: ScoringModel) -> TypeGuard[GraphRecommender]:
     """Whether a model scores edited graphs; otherwise it scores profiles."""
-    return hasattr(model, "score_edits")
+    return callable(getattr(model, "score_edits", None))
 
 
 class Metric(Protocol):

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 from cfbench_core.contracts import Contract
 from cfbench_recsys.contracts import (
     Dataset,
+    DifferentiableGraphRecommender,
+    DifferentiableProfileRecommender,
+    EmbeddingRecommender,
     GraphRecommender,
+    LinearRecommender,
     Metric,
     ProfileRecommender,
     Recommender,
@@ -64,6 +68,12 @@ CONTRACTS: Mapping[str, Contract] = {
             "score_weighted": {"access": {"gradients"}},
             "item_embeddings": {"access": {"embeddings"}},
         },
+        optional=(
+            LinearRecommender,
+            DifferentiableProfileRecommender,
+            DifferentiableGraphRecommender,
+            EmbeddingRecommender,
+        ),
     ),
     "explainer": Contract(
         any_of=(ImplicitExplainer, ExplicitExplainer),

@@ -154,6 +154,7 @@ def from_pairs(
     *,
     times: FloatArray | None = None,
     core: int = 1,
+    replaced: int = 0,
     names: Mapping[str, str] | None = None,
     about: Mapping[str, Any] | None = None,
     expected: tuple[int, int, int] | None = None,
@@ -164,6 +165,7 @@ def from_pairs(
         users, items: (E,) identifiers, a pair for each interaction.
         times: (E,) or None.
         core: interactions that each user and each item must have.
+        replaced: duplicates that were dropped before, where they could not be told from the pairs that are left.
         names: of items, by identifier.
         expected: users, items, interactions as published; a difference is reported in ``about``, and nothing
             else.
@@ -192,7 +194,7 @@ def from_pairs(
         item_ids,
         _strings([one_line((names or {}).get(id) or id, LONGEST_NAME) for id in item_ids.tolist()]),
         None if times is None else np.asarray(times, dtype=np.float64)[retained][order],
-        {**(about or {}), "duplicates": duplicates, **_compared(found, expected)},
+        {**(about or {}), "duplicates": duplicates + replaced, **_compared(found, expected)},
     )
 
 

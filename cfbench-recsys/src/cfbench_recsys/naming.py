@@ -3,10 +3,12 @@ in the cache."""
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cfbench_recsys.interactions import ABOUT, PLAIN_NOUNS
@@ -45,9 +47,14 @@ def naming_of(run: Run, cell: str) -> Naming:
     store = Store()
     if not keys.get(cell) or not store.has("data", keys[cell]):
         return Naming()
+    return _naming_in(store.path("data", keys[cell]))
+
+
+@functools.lru_cache(maxsize=8)
+def _naming_in(folder: Path) -> Naming:
+    """Of an artifact, whose path holds the digest of its content."""
     import pyarrow.parquet as pq
 
-    folder = store.path("data", keys[cell])
     about: Mapping[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))["about"]
     items = pq.read_table(folder / "items.parquet")
     return Naming(

@@ -115,3 +115,27 @@ def top_k(scores: FloatArray, history: IntArray, padding: BoolArray, k: int) -> 
     lists = np.full((len(steps), k), -1, dtype=np.int64)
     lists[:, :k_found] = np.where(found, best, -1)
     return lists
+
+
+_ROUNDING = 1e-12
+"""Of the largest score: a user's scores that differ by no more are equal but for the rounding of float64."""
+_SHARE = 1e-6
+"""Of the range of a user's scores: two that differ by less are near each other for the recommender too."""
+
+
+def lost_on_grid(scores: FloatArray, history: IntArray, padding: BoolArray, k: int) -> BoolArray:
+    """(B,) whether most of the differences among a user's first K + 1 candidates are lost on the grid.
+
+    They are then ordered by their index, not by the recommender: its scores, or their differences, are too small.
+    """
+    lost = np.zeros(len(scores), dtype=np.bool_)
+    for row, own in enumerate(scores):
+        candidates = np.delete(own, history[row, ~padding[row]])
+        candidates = candidates[np.isfinite(candidates)]
+        if len(candidates) < 2 or np.ptp(candidates) <= _ROUNDING * np.abs(candidates).max():
+            continue
+        first = -np.sort(np.partition(-candidates, min(k, len(candidates) - 1))[: k + 1])
+        differ = first[:-1] - first[1:] > _SHARE * np.ptp(candidates)
+        tied = np.rint(first[:-1] * GRID) == np.rint(first[1:] * GRID)
+        lost[row] = np.count_nonzero(differ & tied) * 2 > np.count_nonzero(differ)
+    return lost

@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_core.user_files import LONGEST_IDENTIFIER, check_identifier, find_column, need_column, unpacked
-from cfbench_recsys.edits import FloatArray
+from cfbench_recsys.edits import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,22 +160,35 @@ def _parse(text: str, separator: str, named: bool, quoted: bool, path: Path) -> 
 
     import pandas as pd
 
-    try:
-        table = pd.read_csv(
+    def read(header: int | None, rows: int | None = None) -> pd.DataFrame:
+        return pd.read_csv(
             io.StringIO(text),
             sep=separator,
-            header=0 if named else None,
+            header=header,
+            nrows=rows,
             dtype=str,
             keep_default_na=False,
             quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
             index_col=False,
         )
+
+    try:
+        if named:
+            _check_distinct(read(header=None, rows=1).iloc[0], path)  # pandas would rename the second
+        table = read(header=0 if named else None)
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise UserError(f"{path}: is not a table: {_parser_words(error)}") from None
     if not len(table):
         raise UserError(f"{path}: has a header, but no rows")
     table.columns = [str(name).strip() for name in table.columns] if named else _numbered(table.shape[1])
     return table
+
+
+def _check_distinct(names: Iterable[str], path: Path) -> None:
+    """Refuses a header with a name twice, of which one column would be read and the other not; names may be empty."""
+    counts = Counter(name for given in names if (name := str(given).strip()))
+    if repeated := [name for name, count in counts.items() if count > 1]:
+        raise UserError(f"{path}: its header has the column {_short(repeated[0])} more than once")
 
 
 def _parser_words(error: Exception) -> str:
@@ -196,6 +210,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     if not len(table):
         raise UserError(f"{path}: has columns, but no rows")
     table.columns = [str(name) for name in table.columns]
+    _check_distinct(table.columns, path)
     return table.reset_index(drop=True)
 
 
@@ -278,8 +293,49 @@ def moments(table: pd.DataFrame, column: str, path: Path) -> FloatArray:
     return np.asarray(since_1970, dtype=np.float64)
 
 
-def rated_above(table: pd.DataFrame, path: Path, above: float) -> dict[str, Any]:
-    """Users, items and times of the ratings above ``above``; of all rows of a table without ratings.
+def latest_of_each_pair(
+    table: pd.DataFrame, user: str, item: str, times: Callable[[pd.DataFrame], FloatArray | None]
+) -> pd.DataFrame:
+    """The rows without those that a later row of the same user and item replaces: who changed their mind means the latest.
+
+    Of equal times, and without times, the last row of the file. ``times`` is asked about rows of repeated pairs only.
+    """
+    keys = _codes(table[user]) * (len(table) + 1) + _codes(table[item])
+    _, pair, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    places = np.flatnonzero(counts[pair] > 1)
+    if not len(places):
+        return table
+    when, pair = times(table.iloc[places]), pair[places]
+    order = np.lexsort((places, np.zeros(len(places)) if when is None else when, pair))
+    replaced = places[order[:-1][pair[order][1:] == pair[order][:-1]]]
+    return table.loc[np.isin(np.arange(len(table)), replaced, invert=True)]
+
+
+def _codes(identifiers: pd.Series[Any]) -> IntArray:
+    """(E,) a number for each identifier, the same for those that differ by blanks around them only."""
+    import pandas as pd
+
+    codes, distinct = pd.factorize(identifiers, use_na_sentinel=False)
+    plain, _ = pd.factorize(np.array([str(value).strip() for value in distinct], dtype=object))
+    found: IntArray = plain.astype(np.int64)[codes]
+    return found
+
+
+def check_columns(path: Path, user: str, item: str) -> None:
+    """Refuses one column for both.
+
+    Raises:
+        UserError: says how the other is named.
+    """
+    if user == item:
+        raise UserError(
+            f"{path}: user and item are the same column, {user!r}; name both, with 'user: ...' and 'item: ...'"
+        )
+
+
+def rated_above(table: pd.DataFrame, path: Path, above: float, below: float = np.inf) -> dict[str, Any]:
+    """Users, items and times of the latest ratings of each pair that lie above ``above`` and below ``below``, and how many
+    rows were ``replaced`` by later ones; of all rows of a table without ratings.
 
     Columns by their usual names, or in the order user, item, rating, time where they have none.
     """
@@ -287,9 +343,17 @@ def rated_above(table: pd.DataFrame, path: Path, above: float) -> dict[str, Any]
     item = need_column(table.columns, path, None, (*ITEMS, "2"), "item")
     rating = find_column(table.columns, path, None, (*RATINGS, "3"), "rating")
     time = find_column(table.columns, path, None, (*TIMES, "4"), "time")
+    check_columns(path, user, item)
+    replaced = 0
     if rating is not None:
-        table = table[numbers(table, rating, path) > above]
+        rows = len(table)
+        table = latest_of_each_pair(
+            table, user, item, lambda some: None if time is None else numbers(some, time, path)
+        )
+        replaced, ratings = rows - len(table), numbers(table, rating, path)
+        table = table[(ratings > above) & (ratings < below)]
     return {
+        "replaced": replaced,
         "users": identifiers(table, user, path),
         "items": identifiers(table, item, path),
         "times": None if time is None else numbers(table, time, path),

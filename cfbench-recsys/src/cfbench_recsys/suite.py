@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.data_files import DataAccess
@@ -31,6 +31,9 @@ from cfbench_recsys.labels import ANY_BUDGET, LABEL_FORMATS, NO_BUDGET
 from cfbench_recsys.metrics import DEFAULT_METRICS
 from cfbench_recsys.plan_checks import link_problem
 from cfbench_recsys.scope_labels import scope_kind
+
+if TYPE_CHECKING:
+    from cfbench_core.run_directory import Run
 
 STEPS = "cfbench_recsys.steps"
 
@@ -181,9 +184,11 @@ class RecsysSuite(LifecycleSuite):
         return ("user", "item") if setting.point["level"] == "item" else ("user",)
 
     def explanation_parameters(self, cell: PlannedCell) -> Mapping[str, Any]:
+        declared = {"access": sorted(cell.model.component.spec.provides.get("access", ()))}
         if cell.point["format"] == "implicit":
-            return {}
-        return {"postprocess": {**vars(cell.config.protocol.postprocess), "derive": derivation(cell)}}
+            return declared
+        postprocess = {**vars(cell.config.protocol.postprocess), "derive": derivation(cell)}
+        return {**declared, "postprocess": postprocess}
 
     def derived_from(self, cell: PlannedCell) -> ProtocolPoint | None:
         """Edits come from importances where the explainer returns none of its own."""
@@ -208,6 +213,18 @@ class RecsysSuite(LifecycleSuite):
         suite = TuningSuite(sample)
         study = suite.study(config, registry, access)
         return tunable(suite, study, reference, metric, held_out=TuningSuite(sample, held_out=True))
+
+    def units_in_words(self, run: Run) -> Mapping[str, int]:
+        """For ``cfbench explain``: in how many cells there is a sentence, by unit."""
+        from cfbench_recsys.verbalization import units_in_words
+
+        return units_in_words(run)
+
+    def why_not_in_words(self, run: Run, units: Collection[str]) -> str:
+        """For ``cfbench explain``: why there is no sentence of these units."""
+        from cfbench_recsys.verbalization import why_not_in_words
+
+        return why_not_in_words(run, units)
 
     def describe_data(self, config: RecsysConfig, summaries: Mapping[str, Any]) -> str:
         read = [summaries[dataset.label] for dataset in config.data if dataset.label in summaries]

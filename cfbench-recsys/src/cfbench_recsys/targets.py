@@ -138,6 +138,7 @@ class Context:
             the batch, so that numbers do not depend on how the work was split.
         state: what ``prepare`` returned, if the explainer is pre-trained.
         cache: see :meth:`cached`.
+        access: what the recommender declares under ``access``; None: what its methods imply.
     """
 
     model: ScoringModel
@@ -146,6 +147,7 @@ class Context:
     generator: Streams
     state: dict[str, np.ndarray] | None = None
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
+    access: frozenset[str] | None = None
 
     def cached(self, name: str, make: Callable[[], T]) -> T:
         """``make()``, computed once for all tasks of an explainer and a cell in one process.
@@ -157,6 +159,16 @@ class Context:
             self.cache[name] = make()
         value: T = self.cache[name]
         return value
+
+    @property
+    def linear(self) -> bool:
+        """Whether the model declares that its scores are linear in the profile (``access: weights``).
+
+        An attribute of that name says nothing: a recommender may keep its parameters there.
+        """
+        if self.access is not None:
+            return "weights" in self.access
+        return callable(getattr(self.model, "weights", None))
 
     @property
     def linear_model(self) -> LinearRecommender:

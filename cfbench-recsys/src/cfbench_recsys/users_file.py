@@ -23,9 +23,12 @@ def users_in_file(path: Path, interactions: Interactions, split: Split) -> IntAr
         table = pd.read_csv(path, dtype=str, keep_default_na=False)  # a user may be called "NA"
     except (ValueError, OSError) as error:
         raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
+    table.columns = [str(name).strip() for name in table.columns]
     if "user" not in table:
         raise UserError(f"{path}: needs a column 'user', has {', '.join(table.columns)}")
-    listed = table["user"].drop_duplicates()
+    listed = table["user"].str.strip().drop_duplicates()  # as identifiers of the data are read
+    if listed.empty:
+        raise UserError(f"{path}: names no user")
     found = pd.Index(interactions.user_ids).get_indexer(pd.Index(listed))
     if (found < 0).any():
         raise UserError(f"{path}: {listed[found < 0].iloc[0]!r} is not a user of {interactions.name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,41 @@ def best_explanation(run: Run) -> str:
     simplest_ones.sort(key=lambda one: (one.rank_after, one.user, one.item))
     chosen = simplest_ones[len(simplest_ones) // 2]
     return chosen.words(naming_of(run, chosen.cell))
+
+
+def units_in_words(run: Run) -> dict[str, int]:
+    """In how many cells a unit has an answer that becomes a sentence; units without one are left out."""
+    after = _places_after(run)
+    if after.empty:
+        return {}
+    won = after[after["value"] > after["k"]]
+    pairs = set(zip(won["cell"].astype(str), won["unit"].astype(str), strict=True))
+    columns = ["cell", "unit", "user", "edge_user", "op"]
+    answered: set[tuple[str, str]] = set()
+    for part in run.batches("explanations.parquet", columns, sorted({cell for cell, _ in pairs})):
+        answered.update(zip(part["cell"].astype(str), part["unit"].astype(str), strict=True))
+        other = part[(part["op"] != "remove") | (part["edge_user"].astype(str) != part["user"].astype(str))]
+        pairs.difference_update(zip(other["cell"].astype(str), other["unit"].astype(str), strict=True))
+    return Counter(unit for _, unit in pairs & answered)
+
+
+def why_not_in_words(run: Run, units: Collection[str]) -> str:
+    """Why there is no sentence of these units; "" where the reason is that no answer is a counterfactual."""
+    if all(column.name != RANK_AFTER.name for column in run.columns):
+        return (
+            "No sentence: it says in which place of the list an item lands, which this run did not measure; "
+            "add the metric rank-after, and level: [item] and format: [explicit] where the protocol lacks them."
+        )
+    after = _places_after(run)
+    own = after[after["unit"].isin(list(units))] if len(after) else after
+    if own.empty:
+        return (
+            "No sentence: only an explanation of one item (level: item) by edits (format: explicit) is put into words; "
+            f"choose such a unit: cfbench explain {run.directory} --list"
+        )
+    if (own["value"] > own["k"]).any():
+        return "No sentence: the valid counterfactuals do more than remove the user's own interactions."
+    return ""
 
 
 def _places_after(run: Run) -> pd.DataFrame:

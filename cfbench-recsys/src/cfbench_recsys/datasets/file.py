@@ -67,7 +67,7 @@ class File:
 
     def load(self, source: Source | Mapping[str, Any]) -> Interactions:
         from cfbench_recsys.interactions import from_pairs
-        from cfbench_recsys.reading import identifiers, read_table
+        from cfbench_recsys.reading import check_columns, identifiers, latest_of_each_pair, read_table
 
         path = Source.of(source).paths[PATH]
         config = self.config
@@ -80,6 +80,16 @@ class File:
             known_names=[name for name in named if name is not None],
         )
         columns = _columns(table, path, config)
+        check_columns(path, str(columns["user"]), str(columns["item"]))
+        rows = len(table)
+        if config.min_rating is not None:  # of the latest opinions, so that a changed mind is no interaction
+            table = latest_of_each_pair(
+                table,
+                str(columns["user"]),
+                str(columns["item"]),
+                lambda some: _times(some, path, columns["time"]),
+            )
+        replaced = rows - len(table)
         table = _positive(table, path, columns["rating"], config.min_rating)
         items = identifiers(table, str(columns["item"]), path)
         return from_pairs(
@@ -88,6 +98,7 @@ class File:
             items,
             times=_times(table, path, columns["time"]),
             core=config.k_core,
+            replaced=replaced,
             names=_names(table, path, items, config.item_name),
             about={"title": path.name, "licence": "", "page": "", "release": "", "rule": _rule(config)},
         )
@@ -118,7 +129,13 @@ def _positive(table: pd.DataFrame, path: Path, rating: str | None, min_rating: f
             f"{path}: min_rating needs a rating, and no column has a usual name for it; name it with 'rating: ...'. "
             f"Its columns: {', '.join(table.columns)}"
         )
-    return table[numbers(table, rating, path) >= min_rating]
+    ratings = numbers(table, rating, path)
+    if ratings.max() < min_rating:
+        raise UserError(
+            f"{path}: min_rating: {min_rating:g} is above all ratings: of {len(table):,} rows the highest has "
+            f"{ratings.max():g} in the column {rating}"
+        )
+    return table[ratings >= min_rating]
 
 
 def _times(table: pd.DataFrame, path: Path, column: str | None) -> Any:

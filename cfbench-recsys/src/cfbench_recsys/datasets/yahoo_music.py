@@ -74,14 +74,14 @@ class YahooMusic:
 
     def load(self, source: Source | Mapping[str, Any]) -> Interactions:
         from cfbench_recsys.interactions import from_pairs
-        from cfbench_recsys.reading import RATINGS, numbers, rated_above, read_table
+        from cfbench_recsys.reading import RATINGS, rated_above, read_table
 
         path = next(iter(Source.of(source).paths.values()))
         table = read_table(path)
-        ratings = numbers(table, need_column(table.columns, path, None, (*RATINGS, "3"), "rating"), path)
+        need_column(table.columns, path, None, (*RATINGS, "3"), "rating")
         return from_pairs(
             "yahoo-music",
-            **rated_above(table[ratings != NEVER_AGAIN], path, ABOVE),
+            **rated_above(table, path, ABOVE, NEVER_AGAIN),
             core=2,
             about={
                 "title": "Yahoo! Music",

@@ -43,6 +43,9 @@ def gini(importances: FloatArray, padding: BoolArray) -> FloatArray:
     ]  # concatenated: sums over padded rows would round differently in a batch with a long history
     low, high = ascending[:, 0], ascending[np.arange(len(ascending)), np.maximum(lengths - 1, 0)]
     concentrated = high > low
+    with np.errstate(over="ignore"):  # where even their difference is too large, halves have the same index
+        halved = np.where(np.isinf(high - low), 0.5, 1.0)
+    given, low, high = given * halved[unit], low * halved, high * halved
     scaled = (given - low[unit]) / np.where(concentrated, high - low, 1.0)[unit]
     total = np.bincount(unit, scaled, minlength=len(lengths))
     weighted = np.bincount(unit, scaled * (lengths[unit] - place - 0.5), minlength=len(lengths))

@@ -44,7 +44,8 @@ def _explainer_context(
         context.input_paths["split"], context.input_paths[UNITS], context.task.stage_key
     )
     streams = functools.partial(context.streams.generator, "explain")
-    return Context(model, split.profiles, training, streams, state, cache)
+    access = frozenset(context.parameters["access"]) if "access" in context.parameters else None
+    return Context(model, split.profiles, training, streams, state, cache, access)
 
 
 @functools.lru_cache(maxsize=2)

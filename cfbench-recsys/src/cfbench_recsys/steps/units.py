@@ -13,7 +13,7 @@ from cfbench_core.stages import TaskContext
 from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import IntArray
 from cfbench_recsys.interactions import Interactions
-from cfbench_recsys.recommended_lists import recommended_lists
+from cfbench_recsys.recommended_lists import recommended_lists, too_small
 from cfbench_recsys.steps.data import SplitData
 from cfbench_recsys.users_file import users_in_file
 
@@ -35,12 +35,15 @@ def lists_of(
     """The lists of some users as units, and the stage's summary."""
     level, k = context.parameters["level"], context.parameters["k"]
     profiles, label = data.split.profiles, context.task.label
-    lists = recommended_lists(model, data.interactions, profiles, users, k, label)
+    lists, lost = recommended_lists(model, data.interactions, profiles, users, k, label)
     short = np.count_nonzero((lists < 0).any(axis=1))
-    summary: dict[str, Any] = {}
+    notes = []
     if short:
         then = "no list to explain" if level == "list" else "what is left cannot leave the list"
-        summary["note"] = f"{short} of {len(users)} users have fewer than {k} items left to recommend: {then}"
+        notes.append(f"{short} of {len(users)} users have fewer than {k} items left to recommend: {then}")
+    if len(lost):
+        notes.append(too_small(len(lost), len(users)))
+    summary: dict[str, Any] = {"note": "; ".join(notes)} if notes else {}
     return _units_table(data.interactions, users, lists, level), summary
 
 

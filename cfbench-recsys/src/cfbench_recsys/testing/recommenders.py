@@ -151,11 +151,11 @@ def is_as_linear_as_it_says(subject: Subject) -> None:
     profiles = _varied_profiles()
     items = np.arange(profiles.shape[1])
     nothing = model.score_profiles(scipy.sparse.csr_matrix((1, len(items))))
-    weights = model.weights(rows=items[:, None], columns=items[None, :])
+    weights = model.weights(items[:, None], items[None, :])
     scores = model.score_profiles(profiles)
     _require_close(scores, profiles @ weights + nothing, "the score is not the sum of weights", 1e-8)
     rows, columns = np.stack([items[::2], items[1::2]])[:, :, None], np.array([[[0, 3, 3]], [[1, 0, 5]]])
-    some = model.weights(rows=rows, columns=columns)
+    some = model.weights(rows, columns)
     require(
         some.shape == (2, len(items) // 2, 3), f"weights of {rows.shape} and {columns.shape}: {some.shape}"
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -18,10 +18,8 @@ from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.explained_units import explained_units
 from cfbench_core.registry import installed
 from cfbench_core.run_directory import Run, RunCell
+from cfbench_core.run_parts import parts
 from cfbench_core.specs import resolve
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @subcommand(
@@ -42,7 +40,7 @@ def command(target: Path, unit: str | None, listing: bool, form: str, study: Stu
     """Show how each explainer explains one unit, as sentences.
 
     DIR is a run directory; CONFIG is run first, from the cache where it can be. Without --unit, the unit is one that
-    most explainers explain. Exits with 1 if no explanation is a valid counterfactual.
+    most explainers explain with a valid counterfactual. Exits with 1 if there is no sentence, and says why.
     """
     if listing and unit is not None:
         raise click.UsageError("give --unit or --list, not both")
@@ -74,36 +72,15 @@ def _list(run: Run, form: str) -> bool:
 
 
 def _chosen(run: Run) -> frozenset[str]:
-    """Of the units that most cells explain, the one with the median number of rows: neither a trivial one nor one with very
-    many edits. Nothing where no unit has an explanation."""
-    found = explained_units(run)
+    """Of the units of which most cells have something to say, the one with the median number of rows: neither a trivial
+    one nor one with very many edits. Where the suite does not know, or no cell has anything to say: of the units that
+    most cells explain. Nothing where no unit has an explanation."""
+    found, suite = explained_units(run), _suite_of(run)
+    if hasattr(suite, "units_in_words") and (in_words := suite.units_in_words(run)):
+        known = [replace(one, cells=in_words[one.unit]) for one in found if one.unit in in_words]
+        found = sorted(known, key=lambda one: (-one.cells, one.rows, one.unit))
     most = [one.unit for one in found if one.cells == found[0].cells]
     return frozenset(most[(len(most) - 1) // 2 : (len(most) - 1) // 2 + 1])
-
-
-class _Part(Run):
-    """A run as if it had nothing but one cell, and some of its units."""
-
-    def __init__(self, run: Run, cell: str, units: frozenset[str]) -> None:
-        super().__init__(run.directory)
-        self._whole, self._cell, self._units = run, cell, units
-
-    @functools.cached_property
-    def scores(self) -> pd.DataFrame:
-        return self._part(self._whole.scores)
-
-    @functools.cached_property
-    def explanations(self) -> pd.DataFrame:
-        return self._part(self._whole.explanations)
-
-    def explanations_of(self, cell: str) -> pd.DataFrame:
-        return self._part(self._whole.explanations_of(cell))
-
-    def rows(self, name: str, **wanted: Sequence[str]) -> pd.DataFrame:
-        return self._part(self._whole.rows(name, **wanted))
-
-    def _part(self, table: pd.DataFrame) -> pd.DataFrame:
-        return table[(table["cell"] == self._cell) & table["unit"].isin(self._units)]
 
 
 def _units(run: Run, wanted: str) -> frozenset[str]:
@@ -123,11 +100,15 @@ def _units(run: Run, wanted: str) -> frozenset[str]:
 
 def _why_left_out(run: Run, unit: str) -> str:
     """Why the suite left a unit out of the data; "" if it did not, or is not installed any more."""
-    registry = installed()
-    if run.suite not in registry.suites():
-        return ""
-    suite = resolve(registry.find(run.suite, "suite", run.suite).spec.target)()
+    suite = _suite_of(run)
     return str(suite.left_out(run, unit)) if hasattr(suite, "left_out") else ""
+
+
+def _why_silent(run: Run, units: frozenset[str]) -> str:
+    """Why the suite says nothing of these units."""
+    suite = _suite_of(run)
+    reason = str(suite.why_not_in_words(run, units)) if hasattr(suite, "why_not_in_words") else ""
+    return reason or "No valid counterfactual: no explanation changes the model's output."
 
 
 def _show(run: Run, units: frozenset[str], form: str) -> bool:
@@ -156,7 +137,7 @@ def _show(run: Run, units: frozenset[str], form: str) -> bool:
     if found:
         click.echo(f"\nOther units: cfbench explain {run.directory} --list")
     else:
-        click.echo("No valid counterfactual: no explanation changes the model's output.")
+        click.echo(_why_silent(run, units))
     return bool(found)
 
 
@@ -177,10 +158,15 @@ def same_sentences(sentences: Sequence[tuple[str, str]]) -> list[tuple[list[str]
 
 def _sentences(run: Run, units: frozenset[str]) -> Iterator[tuple[RunCell, str]]:
     """What the suite says of each cell, where it has something to say."""
-    from cfbench_core.cli.run_end import verbalized
+    suite = _suite_of(run)
+    for part in parts(run, units) if suite is not None else ():
+        if words := str(suite.verbalize(part)):
+            yield part.cells()[0], words
 
-    for cell in run.cells():
-        if cell.done or cell.status == "partial":
-            words = verbalized(_Part(run, cell.id, units))
-            if words:
-                yield cell, words
+
+def _suite_of(run: Run) -> Any:
+    """The suite of a run; None when it is not installed any more."""
+    registry = installed()
+    if run.suite not in registry.suites():
+        return None
+    return resolve(registry.find(run.suite, "suite", run.suite).spec.target)()
