@@ -49,8 +49,8 @@ def explained(directory: Path, capsys: pytest.CaptureFixture[str], *options: str
 
 def test_of_items_and_lists_an_item_is_chosen(done: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert {"item", "list"} == set(done.scores["level"])
-    code, said = explained(done.directory, capsys)
-    assert code == 0 and "was recommended to user" in said and "No valid counterfactual" not in said
+    code, output = explained(done.directory, capsys)
+    assert code == 0 and "was recommended to user" in output and "No valid counterfactual" not in output
 
 
 def test_of_a_list_it_says_that_only_items_have_sentences(
@@ -60,11 +60,11 @@ def test_of_a_list_it_says_that_only_items_have_sentences(
     lists = study(["greedy"], tmp_path / "lists", level=["list"])
     success = lists.scores[lists.scores["metric"] == "PN-S@3"]
     assert success["value"].max() > 0
-    code, said = explained(lists.directory, capsys)
-    assert code == 1 and "No valid counterfactual" not in said and "level: [item]" in said
+    code, output = explained(lists.directory, capsys)
+    assert code == 1 and "No valid counterfactual" not in output and "level: [item]" in output
     user = str(success["unit"].iloc[0])
-    code, said = explained(done.directory, capsys, "--unit", user)
-    assert code == 0 and f"to user {user} " in said, "the items of that user"
+    code, output = explained(done.directory, capsys, "--unit", user)
+    assert code == 0 and f"to user {user} " in output, "the items of that user"
 
 
 def test_without_the_metric_it_says_which_one_is_needed(
@@ -72,8 +72,8 @@ def test_without_the_metric_it_says_which_one_is_needed(
 ) -> None:
     bare = study(["greedy"], tmp_path / "bare", metrics=["pn-s"], level=["item"])
     assert bare.scores["value"].max() == 1
-    code, said = explained(bare.directory, capsys)
-    assert code == 1 and "rank-after" in said and "No valid counterfactual" not in said
+    code, output = explained(bare.directory, capsys)
+    assert code == 1 and "rank-after" in output and "No valid counterfactual" not in output
 
 
 def test_where_no_edit_helps_it_says_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,8 +87,8 @@ def test_where_no_edit_helps_it_says_that(tmp_path: Path, capsys: pytest.Capture
         "executor": "inline",
     }
     stuck = run(document, out=tmp_path / "stuck")
-    code, said = explained(stuck.directory, capsys)
-    assert code == 1 and said == "No valid counterfactual: no explanation changes the model's output."
+    code, output = explained(stuck.directory, capsys)
+    assert code == 1 and output == "No valid counterfactual: no explanation changes the model's output."
 
 
 def test_tables_are_read_as_often_for_many_cells_as_for_few(

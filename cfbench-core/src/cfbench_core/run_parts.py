@@ -1,4 +1,4 @@
-"""A run as if it had one cell only, for what is said of each cell apart."""
+"""A run as if it had one cell only, for what is shown of each cell on its own."""
 
 from __future__ import annotations
 

@@ -169,10 +169,10 @@ def _apart(shown: Sequence[float], others: Sequence[float] = ()) -> list[str]:
     for digits in range(_DIGITS, _EXACT):
         texts = [_with_digits(number, digits) for number in shown]
         rounded = [_parsed(text) for text in texts]
-        beside = [_parsed(_with_digits(number, digits)) for number in others]
+        rivals = [_parsed(_with_digits(number, digits)) for number in others]
         alike = _order(shown, shown) == _order(rounded, rounded)
         exact = _order(shown, others)
-        if alike and exact == _order(rounded, beside) == _order(rounded, others):
+        if alike and exact == _order(rounded, rivals) == _order(rounded, others):
             return texts
     return [_with_digits(number, _EXACT) for number in shown]
 

@@ -298,7 +298,7 @@ def latest_of_each_pair(
 ) -> pd.DataFrame:
     """The rows without those that a later row of the same user and item replaces: who changed their mind means the latest.
 
-    Of equal times, and without times, the last row of the file. ``times`` is asked about rows of repeated pairs only.
+    Of equal times, and without times, the last row of the file. ``times`` is called for rows of repeated pairs only.
     """
     keys = _codes(table[user]) * (len(table) + 1) + _codes(table[item])
     _, pair, counts = np.unique(keys, return_inverse=True, return_counts=True)
