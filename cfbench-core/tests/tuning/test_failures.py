@@ -70,7 +70,7 @@ def test_what_all_trials_share_ends_the_search_when_it_fails(registry: Registry)
             "digits",
             "is ambiguous; it may be explainer/a, explainer/b",
         ),
-        ({}, "numbers", "toy/dataset/numbers cannot be tuned: none of its options says what to try"),
+        ({}, "numbers", "toy/dataset/numbers cannot be tuned: none of its options that apply here"),
         ({"explainers": ["plain"]}, "plain", "toy/explainer/plain cannot be tuned: none of its options"),
     ],
 )

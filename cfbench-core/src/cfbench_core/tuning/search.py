@@ -236,9 +236,12 @@ def _space_of(reference: ConfiguredComponent) -> tuple[Dimension, ...]:
         space = search_space(type(reference.options)) if spec.config else ()
     except ValueError as error:
         raise UserError(f"{spec.id} cannot be tuned: {spec.config}: {error}") from error
+    space = tuple(dimension for dimension in space if not _is_refused(reference, dimension))
     if not space:
-        raise UserError(f"{spec.id} cannot be tuned: none of its options says what to try (Search)")
-    return tuple(dimension for dimension in space if not _is_refused(reference, dimension))
+        raise UserError(
+            f"{spec.id} cannot be tuned: none of its options that apply here has values to try (Search)"
+        )
+    return space
 
 
 def _is_refused(reference: ConfiguredComponent, dimension: Dimension) -> bool:
