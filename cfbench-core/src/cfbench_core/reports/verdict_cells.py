@@ -40,7 +40,7 @@ def verdict_cell(
     Args:
         ours: our number with its interval.
         printed: the number of the paper; NaN if it prints none.
-        verdict: a word of ``verdicts.VERDICTS``; another one has no mark.
+        verdict: a word of ``verdicts.VERDICTS``; one that numbers do not have has no mark.
         number: how a number is written.
         deviation: the printed "+-"; NaN where there is none.
         state: what stands for our number where there is none, such as "timeout".
