@@ -81,7 +81,7 @@ def test_explainers_know_what_the_recommender_declares() -> None:
     recommenders = [{"import": "my_lab:CoOccurrence", "label": "co"}, "item-knn", "vae"]
     access = {
         str(cell.labels["model"]): cell.stages["explanations"].parameters["access"]
-        for cell in plan(study(recommenders=recommenders, explainers=["random"])).cells
+        for cell in plan(study(recommenders=recommenders, explainers=[{"import": "my_lab:ByIndex"}])).cells
     }
     assert access == {
         "co": ["scores", "weights"],
