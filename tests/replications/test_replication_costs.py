@@ -12,7 +12,7 @@ from cfbench_core.replications import SCALES, Replication, loaded_replication
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 PAPERS = {found.spec.name: found for found in installed().components("replication")}
-WHOLE_RUNS = {"beyond-top-1", "refined-fidelity", "statement-factuality"}
+WHOLE_RUNS = {"beyond-top-1", "statement-factuality"}
 """Papers whose stored result is one run of all studies, at the scale small."""
 
 

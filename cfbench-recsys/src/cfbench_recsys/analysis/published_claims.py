@@ -21,7 +21,10 @@ import numpy as np
 from cfbench_core.plan import TIME
 from cfbench_core.statistics import percentile_interval
 from cfbench_core.verdicts import (
+    CONFIRMED,
     NOT_COMPARABLE,
+    REFUTED,
+    UNDECIDED,
     Interval,
     Verdict,
     claim_verdict,
@@ -217,8 +220,11 @@ def _interval(found: FloatArray) -> Interval:
 
 def _verdict(claim: Mapping[Any, Any], decided: Decided) -> Verdict:
     relation, threshold = str(claim["relation"]), float(claim["threshold"])
-    tied = decided.tied or (_few_differ(decided.statistic) if _of_signs(claim) else "")
-    found = claim_verdict(decided.statistic, relation, threshold, readings=decided.readings, tied=tied)
+    found = claim_verdict(
+        decided.statistic, relation, threshold, readings=decided.readings, tied=decided.tied
+    )
+    if found.word in (CONFIRMED, REFUTED) and _of_signs(claim) and (few := _few_differ(decided.statistic)):
+        return Verdict(UNDECIDED, few)
     return in_part(found, decided.bounds, relation, threshold, "what was not run")
 
 
