@@ -175,7 +175,7 @@ def movielens() -> pd.DataFrame:
     """Interactions of MovieLens 1M by the rule of cfbench, in the order of the file."""
     dataset = ml_1m.MovieLens1M(ml_1m.Config())
     source = dataset.find(DataAccess())
-    kept = dataset.load(source)
+    loaded = dataset.load(source)
     if "ratings.dat" in source.paths:
         table = owners_table(source.paths["ratings.dat"], "::").iloc[:, :3].astype(int)
         table = table[table.iloc[:, 2] > ABOVE].iloc[:, :2]
@@ -183,7 +183,8 @@ def movielens() -> pd.DataFrame:
         table = read_table(source.paths["ml-1m.parquet"]).iloc[:, :2]
     table.columns = ["user_id", "item_id"]
     return table[
-        table["user_id"].isin(kept.user_ids.astype(int)) & table["item_id"].isin(kept.item_ids.astype(int))
+        table["user_id"].isin(loaded.user_ids.astype(int))
+        & table["item_id"].isin(loaded.item_ids.astype(int))
     ]
 
 

@@ -166,13 +166,13 @@ def _apart(shown: Sequence[float], others: Sequence[float] = ()) -> list[str]:
 
     As printed they compare with each other, and with ``others`` (printed in the same way, or not), as they do exactly.
     """
+    among, exact = _order(shown, shown), _order(shown, others)
     for digits in range(_DIGITS, _EXACT):
         texts = [_with_digits(number, digits) for number in shown]
         rounded = [_parsed(text) for text in texts]
-        rivals = [_parsed(_with_digits(number, digits)) for number in others]
-        alike = _order(shown, shown) == _order(rounded, rounded)
-        exact = _order(shown, others)
-        if alike and exact == _order(rounded, rivals) == _order(rounded, others):
+        rounded_others = [_parsed(_with_digits(number, digits)) for number in others]
+        same_among = _order(rounded, rounded) == among
+        if same_among and exact == _order(rounded, rounded_others) == _order(rounded, others):
             return texts
     return [_with_digits(number, _EXACT) for number in shown]
 
