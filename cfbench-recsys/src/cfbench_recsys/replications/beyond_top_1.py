@@ -1,7 +1,7 @@
 """Consistency beyond top-1 (Mohammadi et al. 2025): rankings of explainers at four levels of a recommender's quality.
 
-MovieLens 1M as in the paper; Amazon Fashion in place of Yahoo! Music and Pinterest, whose data are not public. Three
-seeds, of the explainers as published and as cfbench improves them, each ranked on its own.
+MovieLens 1M as in the paper; Amazon Fashion and MovieLens 100K in place of Yahoo! Music and Pinterest, whose data are
+not public. Three seeds, of the explainers as published and as cfbench improves them, each ranked on its own.
 """
 
 from __future__ import annotations
