@@ -5,6 +5,7 @@
     python benchmarks/authors_native.py shap CHECKOUT_OF_DeltaLabTLV_LXR
     python benchmarks/authors_native.py lxr CHECKOUT_OF_DeltaLabTLV_LXR
     python benchmarks/authors_native.py prince CHECKOUT_OF_azinmatin_prince
+    python benchmarks/authors_native.py spinrec CHECKOUT_OF_DeltaLabTLV_SPINRec
 
 ``--users`` users (20) of ``--data`` (ml-100k) with the recommender ``--recommender`` (mf), their first ``--k`` items
 (5), item level. The authors' repository is not part of this project: its path is an argument, and what can be imported or
