@@ -396,7 +396,7 @@ def spinrec(checkout: Path, targets: Any, context: Any) -> Runs:
     names: dict[str, Any] = {"torch": torch, "np": np}
     for notebook in ("SPINRec_functions.ipynb", "help_functions.ipynb"):
         for source in cells(checkout, notebook):
-            if source.lstrip("#").find("def ") >= 0:
+            if "def " in source:
                 exec(source, names)  # the authors' definitions
     recommender, identity = Recommender(), torch.eye(items)
     options = {

@@ -34,12 +34,23 @@ def test_what_the_evidence_names_exists(name: str) -> None:
         assert [*ROOT.glob(f"cfbench-*/tests/**/{test}"), *ROOT.glob(f"tests/**/{test}")], test
 
 
-@pytest.mark.parametrize("method", ["accent", "lime-rs", "shap", "lxr"])
-def test_native_explainers_gave_the_same_answers(method: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "models"),
+    [
+        ("accent", ["mf"]),
+        ("lime-rs", ["mf"]),
+        ("shap", ["mf"]),
+        ("lxr", ["mf"]),
+        ("spinrec", ["mf", "vae", "ncf"]),
+    ],
+)
+def test_native_explainers_gave_the_same_answers(method: str, models: list[str]) -> None:
     assert "the same answers" in evidence(f"explainer/{method}")
+    assert all(model.upper() in evidence(f"explainer/{method}") for model in models)
     stored = pd.read_csv(RESULTS / "authors-native.csv").query("method == @method and variant == 'paper'")
-    assert stored[["users", "k", "identical answers"]].to_numpy().tolist() == [[20, 5, 1.0]]
-    assert stored[["data", "model"]].to_numpy().tolist() == [["ml-100k", "mf"]]
+    assert stored[["users", "k", "identical answers"]].to_numpy().tolist() == [[20, 5, 1.0]] * len(models)
+    assert set(stored["data"]) == {"ml-100k"}
+    assert sorted(stored["model"]) == sorted(models)
 
 
 @pytest.mark.parametrize(
