@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,7 @@ def users_in_file(path: Path, interactions: Interactions, split: Split) -> IntAr
     Raises:
         UserError: when the file is no such table, or a user is unknown or has no interaction in its profile.
     """
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)  # a user may be called "NA"
-    except (ValueError, OSError) as error:
-        raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
+    table = _read(path)
     table.columns = [str(name).strip() for name in table.columns]
     if "user" not in table:
         raise UserError(f"{path}: needs a column 'user', has {', '.join(table.columns)}")
@@ -38,3 +36,17 @@ def users_in_file(path: Path, interactions: Interactions, split: Split) -> IntAr
             f"{path}: the split leaves {listed[~known].iloc[0]!r} no interaction to recommend from"
         )
     return found.astype(np.int64)
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """The file as text, its first column never taken for an index, which it is not where rows end in a comma."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return pd.read_csv(
+                path, dtype=str, keep_default_na=False, index_col=False
+            )  # a user may be called "NA"
+    except pd.errors.ParserWarning:
+        raise UserError(f"{path}: its rows have more values than its header has columns") from None
+    except (ValueError, OSError) as error:
+        raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
