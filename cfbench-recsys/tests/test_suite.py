@@ -77,6 +77,12 @@ def test_capabilities_follow_from_the_methods_of_a_class() -> None:
     )
 
 
+def test_two_checkpoints_of_one_name_are_refused() -> None:
+    protocol = {"users": 20, "checkpoints": {"training": [0.5, 0.50000001]}}
+    with pytest.raises(UserError, match="two shares are called 50%"):
+        plan(study(recommenders=["mf"], protocol=protocol))
+
+
 def test_without_derivation_only_explainers_that_name_edits_themselves_have_explicit_answers() -> None:
     explainers = ["lime-rs", "random", "accent", "exhaustive", {"name": "lxr", "derive": "threshold"}]
     protocol = {"k": [3], "level": "item", "users": 20, "postprocess": {"derive": "none"}}
