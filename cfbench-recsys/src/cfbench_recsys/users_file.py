@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from cfbench_core.errors import UserError
+from cfbench_core.user_files import read_csv_as_text
 from cfbench_recsys.edits import IntArray
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.splits import Split
@@ -20,7 +20,10 @@ def users_in_file(path: Path, interactions: Interactions, split: Split) -> IntAr
     Raises:
         UserError: when the file is no such table, or a user is unknown or has no interaction in its profile.
     """
-    table = _read(path)
+    try:
+        table = read_csv_as_text(path)
+    except (ValueError, OSError) as error:
+        raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
     table.columns = [str(name).strip() for name in table.columns]
     if "user" not in table:
         raise UserError(f"{path}: needs a column 'user', has {', '.join(table.columns)}")
@@ -36,17 +39,3 @@ def users_in_file(path: Path, interactions: Interactions, split: Split) -> IntAr
             f"{path}: the split leaves {listed[~known].iloc[0]!r} no interaction to recommend from"
         )
     return found.astype(np.int64)
-
-
-def _read(path: Path) -> pd.DataFrame:
-    """The file as text, its first column never taken for an index, which it is not where rows end in a comma."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(
-                path, dtype=str, keep_default_na=False, index_col=False
-            )  # a user may be called "NA"
-    except pd.errors.ParserWarning:
-        raise UserError(f"{path}: its rows have more values than its header has columns") from None
-    except (ValueError, OSError) as error:
-        raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
