@@ -164,5 +164,6 @@ def test_weights_of_other_items_are_refused() -> None:
     with pytest.raises(UserError, match=r"neighbours must be \(3, 2\), is \(4, 2\)"):
         model.load_state(model.state(), sparse.csr_matrix((1, 3)))
     state = {"neighbours": np.full((4, 2), 9), "similarity": np.ones((4, 2))}
-    with pytest.raises(UserError, match=r"neighbours must be items 0\.\.3"):
-        model.load_state(state, sparse.csr_matrix((1, 4)))
+    for neighbours in (state["neighbours"], np.full((4, 2), 0.5)):
+        with pytest.raises(UserError, match=r"neighbours must be items 0\.\.3"):
+            model.load_state({**state, "neighbours": neighbours}, sparse.csr_matrix((1, 4)))

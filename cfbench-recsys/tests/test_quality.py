@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from cfbench_core.errors import ResultWarning
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_recsys.edits import Edits
 from cfbench_recsys.quality import evaluate, report
 from cfbench_recsys.splits import Holdout
@@ -108,6 +110,30 @@ def test_more_users_than_a_block_are_all_counted() -> None:
     scores[100, 3] = -1.0
     holdout = Holdout(np.arange(users), rows_of([{0}] * users), rows_of([{3}] * users))
     assert evaluate(GraphTable(scores), holdout, holdout.inputs, ks=(1,))["HR@1"] == pytest.approx(149 / 150)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda scores: np.where(np.arange(ITEMS) == 2, np.nan, scores), "gives scores that are NaN"),
+        (lambda scores: scores[:, :-1], r"must give scores as .*; got ndarray \(64, 6\) of float64"),
+        (lambda scores: np.hstack([scores, scores]), r"; got ndarray \(64, 14\)"),
+        (lambda scores: scores[:1], r"; got ndarray \(1, 7\)"),
+        (lambda scores: scores.tolist(), "; got list$"),
+        (lambda scores: sparse.csr_matrix(scores), "; got csr_matrix"),
+        (lambda scores: scores.astype(complex), "of complex128"),
+    ],
+)
+def test_what_are_no_scores_of_all_items_has_no_quality(change: Callable[[Any], Any], said: str) -> None:
+    class Wrong(GraphTable):
+        def score_edits(self, edits: Edits) -> np.ndarray:
+            changed: np.ndarray = change(super().score_edits(edits))
+            return changed
+
+    holdout = Holdout(np.array([0]), rows_of([{0}]), rows_of([{1}]))
+    with pytest.raises(UserError, match=said) as caught:
+        evaluate(Wrong(np.ones((1, ITEMS))), holdout, holdout.inputs)
+    assert len(caught.value.lines) == 1
 
 
 def test_without_held_out_users_there_is_no_quality() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from pathlib import Path
 
@@ -191,3 +192,46 @@ def test_an_identifier_that_cannot_be_one_is_refused_with_its_row(
     table = pd.DataFrame({"user": ["good", name]})
     with pytest.raises(UserError, match=rf"row 2: column user: .*{complaint}"):
         identifiers(table, "user", tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("user,item,rating\nSmith, John,x,5\nann,y,4\n", "row 1 has 4 values, the header 3 columns"),
+        ("user,item\nann,x,5\nbob,y,4\n", "row 1 has 3 values, the header 2 columns"),
+        ("user,item\nann,x,\n\nbob,y,4\n", "row 2 has 3 values, the header 2 columns"),
+    ],
+)
+def test_rows_longer_than_the_header_are_refused(tmp_path: Path, content: str, said: str) -> None:
+    with pytest.raises(UserError, match=said) as caught:
+        read_table(write(tmp_path / "a.csv", content))
+    assert len(caught.value.lines) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_blanks_at_the_ends_of_rows_are_no_values(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", 'user,item\n"Smith, John",x,\nann,y, \n')
+    assert read_table(path).to_dict("list") == {"user": ["Smith, John", "ann"], "item": ["x", "y"]}
+
+
+def test_large_identifiers_stay_what_they_are_next_to_decimals(tmp_path: Path) -> None:
+    ids = [76561197970982479, 76561197970982480]
+    lines = [
+        json.dumps({"user": user, "item": item}) for user, item in zip([*ids, 1.5], [1, 2.0, 3], strict=True)
+    ]
+    path = write(tmp_path / "a.jsonl", "\n".join(lines))
+    table = read_table(path)
+    assert identifiers(table, "user", path) == [*map(str, ids), "1.5"]
+    assert identifiers(table, "item", path) == ["1", "2", "3"]
+
+
+def test_large_numbers_of_a_parquet_file_are_different_identifiers(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"user": [1e19, 2e19], "item": [1, 2]}).to_parquet(path)
+    assert identifiers(read_table(path), "user", path) == [str(10**19), str(2 * 10**19)]
+
+
+def test_the_index_of_a_parquet_file_is_a_column_if_it_has_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"item": ["x", "y"]}, index=pd.Index(["ann", "bob"], name="user")).to_parquet(path)
+    assert read_table(path).to_dict("list") == {"user": ["ann", "bob"], "item": ["x", "y"]}

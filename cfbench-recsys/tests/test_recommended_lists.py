@@ -47,3 +47,8 @@ def test_a_recommender_with_small_scores_only_is_an_error_with_its_name_and_what
     with pytest.raises(UserError, match=r"^units of ours on shop: .*3 of 3 users .*multiply its scores"):
         lists(Scaled(1e-11, 1e-11))
     assert lists(Scaled(0.0, 0.0))[1] == [], "equal scores are the recommender's own ties"
+
+
+def test_a_user_without_numbers_is_named_as_in_the_data() -> None:
+    with pytest.raises(UserError, match="the recommender gives user 'u0' scores that are NaN"):
+        lists(Scaled(np.nan))

@@ -242,3 +242,18 @@ def test_too_little_data_and_too_large_shares_are_one_line() -> None:
         split_of(data_of([{1}, {2, 3}, {4}]), "leave-one-out")
     with pytest.raises(UserError, match=r"test 0\.6 and validation 0\.5 leave nothing to train on"):
         split_of(random_data(), "per-interaction", test=0.6, validation=0.5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("option", [{"test": 0.3}, {"validation": 0.3}, {"holdout": 0.4}, {"user_seed": 7}])
+def test_an_option_has_an_effect_or_is_refused(kind: Kind, option: dict[str, float]) -> None:
+    data = random_data()
+    try:
+        changed = split_of(data, kind, **option)
+    except UserError as error:
+        assert str(error) == f"{next(iter(option))}: has no effect with kind: {kind}"
+        changed = None
+    plain = split_of(data, kind)
+    parts = [(one.train, one.validation.targets, one.test.targets) for one in (plain, changed or plain)]
+    same = all(a.shape == b.shape and (a != b).nnz == 0 for a, b in zip(*parts, strict=True))
+    assert same == (changed is None)

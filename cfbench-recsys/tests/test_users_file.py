@@ -31,6 +31,7 @@ def names(path: Path, content: str) -> list[str]:
         ("user\n bob\nann \n", ["bob", "ann"]),
         ("user , place\nNA,1\n", ["NA"]),
         ("user\nbob\nbob \n", ["bob"]),
+        ("user,place,\nbob,ann,\n", ["bob"]),
     ],
 )
 def test_identifiers_are_read_as_those_of_the_data(tmp_path: Path, content: str, users: list[str]) -> None:
@@ -44,6 +45,8 @@ def test_identifiers_are_read_as_those_of_the_data(tmp_path: Path, content: str,
         ("who\nbob\n", "needs a column 'user', has who"),
         ("user\nbobb\n", "'bobb' is not a user of shop"),
         ("", "cannot be read as a table"),
+        ("user,place\nbob,ann,\n", "its rows have more values than its header has columns"),
+        ("user,place\nbob,1\nann,1,2\n", "cannot be read as a table: .*Expected 2 fields in line 3, saw 3"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, content: str, said: str) -> None:

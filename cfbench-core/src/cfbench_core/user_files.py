@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import gzip
 import unicodedata
+import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from cfbench_core.content_checks import limited
 from cfbench_core.data_files import Source
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.hashing import file_digest
 from cfbench_core.plain_text import one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 GZIP = b"\x1f\x8b"
 """How a gzip file begins."""
@@ -91,6 +95,25 @@ def need_column(
             f"Its columns: {', '.join(columns)}"
         )
     return found
+
+
+def read_csv_as_text(path: Path) -> pd.DataFrame:
+    """A CSV file with everything as text, since an identifier may be "NA" or "007".
+
+    The first column is never taken for an index, as pandas does where all rows are longer than the header by a comma.
+
+    Raises:
+        UserError: where rows have more values than the header has columns.
+        ValueError, OSError: where it cannot be read, as pandas has them.
+    """
+    import pandas as pd
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig", index_col=False)
+    except pd.errors.ParserWarning:
+        raise UserError(f"{path}: its rows have more values than its header has columns") from None
 
 
 LONGEST_IDENTIFIER = 1000

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from cfbench_core.errors import UserError
-from cfbench_core.lifecycle.external_rows import select_rows
+from cfbench_core.lifecycle.external_rows import read_table, select_rows
 from cfbench_core.stages import Task, TaskContext
 
 UNITS = pd.DataFrame(
@@ -123,3 +123,14 @@ def test_a_value_that_is_no_number_is_an_error_with_the_file_and_the_value(tmp_p
     table = pd.DataFrame({"unit": ["a/x"], "value": ["much"]})
     with pytest.raises(UserError, match=r"theirs.csv: value must be a number, got 'much'"):
         selected(tmp_path, table, ".csv")
+
+
+def test_rows_that_end_in_a_comma_are_refused_and_not_read_from_the_second_column_on(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.csv"
+    path.write_text("unit,user,item\na/x,a,x,\nb/y,b,y,\n")
+    with pytest.raises(
+        UserError, match=r"theirs\.csv: its rows have more values than its header has columns$"
+    ):
+        read_table(path)
+    path.write_text("unit,user,item,\na/x,a,x,\nb/y,b,y,\n")
+    assert read_table(path)["unit"].tolist() == ["a/x", "b/y"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -44,6 +45,11 @@ class Checkpoints:
         Distinct(),
         Help("shares of the best validation HR@10: 0.8 becomes the model 'mf@q80%'"),
     ] = ()
+
+    def __post_init__(self) -> None:
+        twice = [name for name, count in Counter(self.names).items() if count > 1]
+        if twice:
+            raise UserError(f"two shares are called {twice[0]}, to six digits; leave one out")
 
     @property
     def names(self) -> list[str]:

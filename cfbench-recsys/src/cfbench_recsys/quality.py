@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
-from cfbench_core.errors import ResultWarning
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.model_quality import wilson_interval
 from cfbench_recsys.contracts import ProfileRecommender, ScoringModel, scores_graphs
 from cfbench_recsys.edits import BoolArray, Edits, FloatArray, IntArray
@@ -60,13 +60,32 @@ def evaluate(
 
     A model of the user's profile sees ``holdout.inputs``. A graph model scores its graph ``interactions``,
     whose rows of ``holdout.users`` are these inputs.
+
+    Raises:
+        UserError: where it does not give a score that is a number for each user and item.
     """
-    if scores_graphs(model):
-        return ranking_quality(
-            lambda rows: model.score_edits(Edits.nothing(holdout.users[rows])), holdout, ks
-        )
-    profiles = cast(ProfileRecommender, model)
-    return ranking_quality(lambda rows: profiles.score_profiles(holdout.inputs[rows]), holdout, ks)
+
+    def scores(rows: IntArray) -> FloatArray:
+        if scores_graphs(model):
+            found = model.score_edits(Edits.nothing(holdout.users[rows]))
+        else:
+            found = cast(ProfileRecommender, model).score_profiles(holdout.inputs[rows])
+        return _checked(found, (len(rows), interactions.shape[1]))
+
+    return ranking_quality(scores, holdout, ks)
+
+
+def _checked(scores: Any, shape: tuple[int, int]) -> FloatArray:
+    """What a recommender gave, if these are scores of that shape: it may be a class of the user's own."""
+    plain = isinstance(scores, np.ndarray) and not isinstance(scores, np.matrix)
+    if not plain or scores.dtype.kind not in "fiu" or scores.shape != shape:
+        found = f" {tuple(scores.shape)} of {scores.dtype}" if hasattr(scores, "dtype") else ""
+        wanted = f"a NumPy array {shape} of float64, a row for each user and a column for each item"
+        raise UserError(f"the recommender must give scores as {wanted}; got {type(scores).__name__}{found}")
+    if np.isnan(scores).any():
+        raise UserError("the recommender gives scores that are NaN: its quality cannot be measured")
+    checked: FloatArray = scores
+    return checked
 
 
 def ranking_quality(

@@ -6,13 +6,15 @@ empty lines not among them.
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -156,32 +158,50 @@ def _is_number(cell: str) -> bool:
 
 
 def _parse(text: str, separator: str, named: bool, quoted: bool, path: Path) -> pd.DataFrame:
-    import csv
-
     import pandas as pd
 
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+
     def read(header: int | None, rows: int | None = None) -> pd.DataFrame:
-        return pd.read_csv(
-            io.StringIO(text),
-            sep=separator,
-            header=header,
-            nrows=rows,
-            dtype=str,
-            keep_default_na=False,
-            quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
-            index_col=False,
-        )
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            table: pd.DataFrame = pd.read_csv(
+                io.StringIO(text),
+                sep=separator,
+                header=header,
+                nrows=rows,
+                dtype=str,
+                keep_default_na=False,
+                quoting=quoting,
+                index_col=False,
+            )
+        if any(issubclass(one.category, pd.errors.ParserWarning) for one in given):
+            lines = io.StringIO(text, newline=None)
+            _check_widths(csv.reader(lines, delimiter=separator, quoting=quoting), path)
+        return table
 
     try:
         if named:
             _check_distinct(read(header=None, rows=1).iloc[0], path)  # pandas would rename the second
         table = read(header=0 if named else None)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         raise UserError(f"{path}: is not a table: {_parser_words(error)}") from None
     if not len(table):
         raise UserError(f"{path}: has a header, but no rows")
     table.columns = [str(name).strip() for name in table.columns] if named else _numbered(table.shape[1])
     return table
+
+
+def _check_widths(lines: Iterable[Sequence[str]], path: Path) -> None:
+    """Refuses rows with more values than the header has columns, which would be left out; blanks at their ends are none."""
+    rows = (line for line in lines if any(cell.strip() for cell in line))
+    width = len(next(rows, ()))
+    for number, row in enumerate(rows, start=1):
+        if any(cell.strip() for cell in row[width:]):
+            raise UserError(
+                f"{path}: row {number:,} has {len(row)} values, the header {width} columns; a value that holds the "
+                "separator must be quoted"
+            )
 
 
 def _check_distinct(names: Iterable[str], path: Path) -> None:
@@ -209,6 +229,9 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise UserError(f"{path}: is no whole Parquet file ({_one_line(error)})") from None
     if not len(table):
         raise UserError(f"{path}: has columns, but no rows")
+    named = any(name is not None for name in table.index.names)  # pandas stores columns of an index as such
+    if named and not set(table.index.names) & set(table.columns):
+        table = table.reset_index()
     table.columns = [str(name) for name in table.columns]
     _check_distinct(table.columns, path)
     return table.reset_index(drop=True)
@@ -217,10 +240,11 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 def _read_json_lines(path: Path, fields: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
-    table = pd.DataFrame(list(json_lines(path, fields)))
+    # as objects: a number with decimals would make all of its column floats, in which large identifiers are rounded
+    table = pd.DataFrame(list(json_lines(path, fields)), dtype=object)
     if not len(table):
         raise UserError(f"{path}: is empty")
-    return table.fillna("")
+    return table.where(table.notna(), "")
 
 
 def json_lines(path: Path, fields: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
@@ -254,9 +278,10 @@ def identifiers(table: pd.DataFrame, column: str, path: Path) -> list[str]:
     if len(missing):
         row = values.index[missing[0]] + 1
         raise UserError(f"{path}: row {row:,}: column {column} is empty ({len(missing):,} such rows)")
-    if values.dtype.kind == "f" and (values == np.floor(values)).all():
-        values = values.astype(np.int64)
-    found = [str(value).strip() for value in values.tolist()]
+    found = [
+        str(int(value) if type(value) is float and value.is_integer() else value).strip()
+        for value in values.tolist()
+    ]
     for row, name in zip(values.index, found, strict=True):
         if len(name) > LONGEST_IDENTIFIER or not name.isprintable():
             check_identifier(name, f"{path}: row {row + 1:,}: column {column}")

@@ -33,7 +33,7 @@ def recommended_lists(
     lost = np.zeros(len(users), dtype=np.bool_)
     for rows, scores in score_blocks(model, Edits.nothing(users), profiles):
         if np.isnan(scores).any():
-            user = interactions.user_ids[users[rows][np.isnan(scores).any(axis=1)][0]]
+            user = str(interactions.user_ids[users[rows][np.isnan(scores).any(axis=1)][0]])
             raise UserError(f"{label}: the recommender gives user {user!r} scores that are NaN")
         own = history.history[rows], history.padding[rows]
         lists[rows], lost[rows] = top_k(scores, *own, k), lost_on_grid(scores, *own, k)

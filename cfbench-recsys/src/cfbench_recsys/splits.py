@@ -26,11 +26,20 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range
+from cfbench_core.config.component import not_default
 from cfbench_core.errors import UserError
 from cfbench_recsys.edits import BoolArray, FloatArray, IntArray
 from cfbench_recsys.interactions import Interactions, load_matrix, save_matrix
 
 Kind = Literal["per-interaction", "per-user", "leave-one-out", "temporal"]
+
+OPTIONS: dict[Kind, frozenset[str]] = {
+    "per-interaction": frozenset({"test", "validation"}),
+    "per-user": frozenset({"test", "validation", "holdout", "user_seed"}),
+    "leave-one-out": frozenset(),
+    "temporal": frozenset({"test", "validation"}),
+}
+"""Those that have an effect on each kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +65,16 @@ class SplitConfig:
     user_seed: Annotated[
         int, Range(minimum=0, maximum=2**32 - 1), Help("per-user: of the order of the users")
     ] = 42
+
+    def __post_init__(self) -> None:
+        for name in not_default(self):
+            if name != "kind" and name not in OPTIONS[self.kind]:
+                raise UserError(f"{name}: has no effect with kind: {self.kind}")
+        if self.kind in ("per-interaction", "temporal") and self.test_share + self.validation >= 1:
+            raise UserError(
+                f"test {self.test_share:g} and validation {self.validation:g} leave nothing to train on; their sum must "
+                "be below 1"
+            )
 
     @property
     def test_share(self) -> float:
@@ -107,11 +126,6 @@ def make_split(interactions: Interactions, config: SplitConfig, generator: np.ra
         "leave-one-out": _leave_one_out,
         "temporal": _temporal,
     }
-    if config.kind in ("per-interaction", "temporal") and config.test_share + config.validation >= 1:
-        raise UserError(
-            f"split {config.kind}: test {config.test_share:g} and validation {config.validation:g} leave"
-            " nothing to train on; their sum must be below 1"
-        )
     split = divide[config.kind](interactions, config, generator)
     for part, size in (
         ("training", split.train.nnz),

@@ -147,6 +147,8 @@ class RecsysSuite(LifecycleSuite):
         derivable = point["format"] == "explicit" and derivation(cell) != "none"
         if point["format"] not in formats and not (derivable and "implicit" in formats):
             return f"no {point['format']} format"
+        if point["format"] == "explicit" and not derivable and self.derived_from(cell) is not None:
+            return "its edits would be derived from importances: derive is none"
         for axis, value in (("level", point["level"]), ("scope", scope_kind(str(point["scope"])))):
             if value not in provides.get(axis, frozenset()):
                 return f"no {value} {axis}"

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cfbench_core.errors import UserError
+from cfbench_core.user_files import read_csv_as_text
 from cfbench_recsys.edits import IntArray
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.splits import Split
@@ -20,7 +21,7 @@ def users_in_file(path: Path, interactions: Interactions, split: Split) -> IntAr
         UserError: when the file is no such table, or a user is unknown or has no interaction in its profile.
     """
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)  # a user may be called "NA"
+        table = read_csv_as_text(path)
     except (ValueError, OSError) as error:
         raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None
     table.columns = [str(name).strip() for name in table.columns]

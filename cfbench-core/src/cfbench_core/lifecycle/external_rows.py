@@ -17,6 +17,7 @@ import pyarrow as pa
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.tables import CODEC, EXPLANATIONS_FILE, read_units
 from cfbench_core.stages import UNITS, TaskContext
+from cfbench_core.user_files import read_csv_as_text
 
 
 def select_rows(context: TaskContext) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def read_table(path: Path) -> pd.DataFrame:
     """
     try:
         if path.suffix == ".csv":
-            return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+            return read_csv_as_text(path)
         return pd.read_parquet(path)
     except (pa.ArrowInvalid, pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OSError) as error:
         raise UserError(f"{path}: cannot be read as a table: {str(error).splitlines()[0]}") from None

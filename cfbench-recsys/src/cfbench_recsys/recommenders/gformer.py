@@ -113,6 +113,7 @@ class Config(GraphOptions):
 class GFormer(GraphConvolution):
     name = "gformer"
     smaller = "dimensions, layers, heads or anchors"
+    further_arrays = frozenset({QUERY, KEY, TOPOLOGY, ANCHORS, USER_NEARNESS, ITEM_NEARNESS})
 
     def __init__(self, config: Config) -> None:
         """

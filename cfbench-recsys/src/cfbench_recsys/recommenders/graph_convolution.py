@@ -80,12 +80,14 @@ class GraphConvolution(ABC):
         smaller: the options on which the memory of the training depends that no smaller batch saves.
         config: has dimensions, layers, learning_rate, l2, negatives, batch, epochs, patience, every, device.
         scores_alone: the scores of an edit do not depend on the others of its batch (``remembered_scores.py``).
+        further_arrays: what a state holds besides the embeddings.
     """
 
     name: str
     smaller = "dimensions or layers"
     link: Link = "softmax"
     scores_alone = True
+    further_arrays: frozenset[str] = frozenset()
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -149,7 +151,8 @@ class GraphConvolution(ABC):
 
         users, items = interactions.shape
         length = state[USERS].shape[-1] if USERS in state else self.config.dimensions
-        check_shapes(self.name, state, {USERS: (users, length), ITEMS: (items, length)})
+        shapes = {USERS: (users, length), ITEMS: (items, length)}
+        check_shapes(self.name, state, shapes, self.further_arrays)
         self._state = dict(state)
         self.device = torch_device(self.config.device)
         user_embedding, item_embedding = (

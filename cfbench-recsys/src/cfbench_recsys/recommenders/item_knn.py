@@ -116,8 +116,9 @@ class ItemKNN:
         items = interactions.shape[1]
         shape = (items, state["neighbours"].shape[-1] if "neighbours" in state else items)
         check_shapes("item-knn", state, {"neighbours": shape, "similarity": shape})
-        neighbours = np.asarray(state["neighbours"], dtype=np.int64)
-        if neighbours.min(initial=0) < -1 or neighbours.max(initial=0) >= items:
+        neighbours = np.asarray(state["neighbours"]).astype(np.int64)
+        whole = np.array_equal(neighbours, state["neighbours"])
+        if not whole or neighbours.min(initial=0) < -1 or neighbours.max(initial=0) >= items:
             raise UserError(f"item-knn: weights: neighbours must be items 0..{items - 1}, or -1 for none")
         self._take(neighbours, np.asarray(state["similarity"], dtype=np.float64))
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cfbench_core.errors import UserError
+from cfbench_core.plain_text import one_line
 from cfbench_recsys.splits import Holdout
 
 CRITERION = "NDCG@10"
@@ -92,11 +93,20 @@ def sample_of(holdout: Holdout, generator: np.random.Generator) -> Holdout:
     return Holdout(holdout.users[rows], holdout.inputs[rows], holdout.targets[rows])
 
 
-def check_shapes(model: str, state: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Are the arrays of ``state``, which may come from a file of the user's, those that a model needs?
+def check_shapes(
+    model: str,
+    state: Mapping[str, np.ndarray],
+    shapes: Mapping[str, tuple[int, ...]],
+    besides: Collection[str] = (),
+) -> None:
+    """Are the arrays of ``state``, which may come from a file of the user's, those that a model needs, and no others?
+
+    Args:
+        besides: arrays that may be there as well.
 
     Raises:
-        UserError: one line for each array that is missing or of another shape.
+        UserError: one line for each array that is missing or of another shape, and one for those that the model has not: the
+            scores of the model that they are of would depend on them.
     """
     wrong = []
     for name, shape in shapes.items():
@@ -104,5 +114,10 @@ def check_shapes(model: str, state: Mapping[str, np.ndarray], shapes: Mapping[st
             wrong.append(f"{model}: weights: {name} {shape} is missing (found: {', '.join(state) or 'none'})")
         elif state[name].shape != shape:
             wrong.append(f"{model}: weights: {name} must be {shape}, is {state[name].shape}")
+    further = [name for name in state if name not in shapes and name not in besides]
+    if further and not wrong:
+        wrong.append(
+            f"{model}: weights: are of another model, with further arrays: {one_line(', '.join(further))}"
+        )
     if wrong:
         raise UserError(*wrong)
