@@ -1,6 +1,8 @@
 """BLEU is that of sacrebleu, ROUGE that of rouge-score."""
 
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -71,3 +73,18 @@ def test_fmr_is_the_share_of_the_users_keywords_in_the_text():
     said = (Triplet("the bass and the treble are fine", "sound", "positive"),)
     found = FMR().compute(answers(["Bass? No.", "basses", "x"], ["r"] * 3, [said, said, ()]))["FMR"]
     np.testing.assert_array_equal(found, [0.5, 0.0, np.nan])
+
+
+def test_bleu_has_its_signature_where_no_text_has_a_reference():
+    code = (
+        "from cfbench_text.metrics.bleu import BLEU\n"
+        "from cfbench_text.metrics.base import ObservedTexts\n"
+        "from cfbench_text.domains import load_domain\n"
+        "seen = ObservedTexts(['warm'], [''], [()], [()], load_domain('toy-reviews'))\n"
+        "metric = BLEU()\n"
+        "print(metric.compute(seen)['BLEU'], metric.signature()['sacrebleu'])\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    library = sacrebleu.BLEU(effective_order=True)
+    library.sentence_score("warm", ["warm"])
+    assert found == f"[nan] {library.get_signature()}\n"

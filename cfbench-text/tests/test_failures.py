@@ -130,3 +130,18 @@ def test_unreadable_answers_beyond_the_permitted_share_fail_the_cell(extracting,
     assert extracting.received > reviews and failed.exit_code == 1
     reason = failed.cells()[0].reason
     assert "protocol.max_failed" in reason and "20%" in reason and "no array" in reason
+
+
+def test_half_a_character_in_an_answer_does_not_stop_the_extraction(extracting, study):
+    """A server that cuts an emoji writes the first of its two JSON escapes alone."""
+    half = {"statement": "the bag is \ud83d fine", "topic": "comfort", "sentiment": "positive"}
+
+    def cut(prompt, number):
+        topic = extracting.server.requested[-1]["messages"][0]["content"]
+        name = topic.split("one of these names:\n  ")[1].split(":")[0]
+        return said(json.dumps([{**half, "topic": name}]))
+
+    extracting.fails = cut
+    run = study("cache")
+    assert run.exit_code == 0, [cell.reason for cell in run.cells()]
+    assert set(run.table("statements.parquet")["statement"]) == {"the bag is \ufffd fine"}

@@ -10,7 +10,9 @@ from cfbench_core import api
 from cfbench_core.cli import main
 from cfbench_core.errors import UserError
 from cfbench_text.domains import load_domain
+from cfbench_text.external_texts import TextTable, rows_of
 from cfbench_text.own_texts import document_for
+from cfbench_text.reading import read_reviews
 
 ROWS = [
     (
@@ -31,15 +33,15 @@ def apart(tmp_path, monkeypatch):
 
 
 def written(path, rows=ROWS, names=("user", "item", "text", "reference")):
-    if path.suffix == ".csv":
+    if path.suffix in (".csv", ".tsv"):
         with path.open("w", newline="") as file:
-            csv.writer(file).writerows([names, *rows])
+            csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",").writerows([names, *rows])
     else:
         path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
     return path
 
 
-@pytest.mark.parametrize("name", ["mine.jsonl", "mine.csv"])
+@pytest.mark.parametrize("name", ["mine.jsonl", "mine.csv", "mine.tsv"])
 def test_one_line_scores_texts_against_the_references_in_the_file(name, tmp_path, capsys):
     path = written(tmp_path / name)
     assert main(["evaluate", "--suite", "text", str(path), "--output", "run", "--executor", "inline"]) == 0
@@ -119,3 +121,43 @@ def test_a_topic_may_take_all_statements_without_a_keyword(tmp_path):
     path.with_name("two.yaml").write_text(topics + "  more: {keywords: all}\n")
     with pytest.raises(UserError, match="only one topic may have 'keywords: all'"):
         load_domain(str(path.with_name("two.yaml")))
+
+
+@pytest.mark.parametrize("times", [(1394409600000, 1394409700000), ("1394409600.0", "1394409700.0")])
+@pytest.mark.parametrize("name", ["mine.jsonl", "mine.csv"])
+def test_texts_are_joined_by_times_as_reviews_have_them(name, times, tmp_path):
+    """Two rows of one user and item, whose texts only their times tell apart: in thousandths, or with decimals."""
+    words = ["The sound is great.", "The cable is durable."]
+    rows = [("u1", "i1", text, text, time) for text, time in zip(words, times, strict=True)]
+    path = written(tmp_path / name, rows, ("user", "item", "text", "reference", "time"))
+    assert main(["evaluate", "--suite", "text", str(path), "--output", "run", "--executor", "inline"]) == 0
+    found = pd.read_parquet("run/scores.parquet").query("model == 'mine' and metric == 'ROUGE-1'")
+    assert found["value"].tolist() == [1, 1]
+
+
+def test_a_column_without_a_name_is_an_index_and_not_a_field_too_many(tmp_path):
+    path = tmp_path / "mine.csv"
+    pd.DataFrame(ROWS, columns=["user", "item", "text", "reference"]).to_csv(path)
+    assert [dict(row) for _, row in rows_of(path)] == [
+        {"": str(place), "user": user, "item": item, "text": text, "reference": reference}
+        for place, (user, item, text, reference) in enumerate(ROWS)
+    ]
+    path.write_text(path.read_text().rstrip("\n") + ",more\n")
+    with pytest.raises(UserError, match=r"mine\.csv:4: has more fields than the first line names"):
+        list(rows_of(path))
+
+
+def test_true_is_no_rating(tmp_path):
+    rows = [(*row, True) for row in ROWS]
+    path = written(tmp_path / "mine.jsonl", rows, ("user", "item", "text", "reference", "rating"))
+    with pytest.raises(UserError, match=r"mine\.jsonl:1: rating must be a finite number, got 'True'"):
+        read_reviews(path, "mine", "general", {})
+    with pytest.raises(UserError, match=r"mine\.jsonl:1: rating must be a finite number, got 'True'"):
+        TextTable(path, []).combinations()
+
+
+def test_a_file_whose_references_are_all_empty_is_scored(tmp_path):
+    path = written(tmp_path / "mine.jsonl", [("u1", "i1", "The tone is warm.", "")])
+    assert main(["evaluate", "--suite", "text", str(path), "--output", "run", "--executor", "inline"]) == 0
+    found = pd.read_parquet("run/scores.parquet").query("model == 'mine'").set_index("metric")["value"]
+    assert found["hallucinated (overlap)"] == 1 and pd.isna(found.get("BLEU"))

@@ -183,3 +183,37 @@ def test_every_complete_text_is_read_from_every_cut(statements, ascii_only):
 def test_bare_statements(answer, statements, status):
     found = read_statements(answer)
     assert (found.statements, found.status) == (statements, status)
+
+
+TWO = Triplet("it is cheap", "price", "positive")
+ARRAYS = {
+    "one after the other": "{0}\n{1}",
+    "with a comma": "{0}, {1}",
+    "in an array": "[{0}, {1}]",
+    "by topic": '{{"fit": {0}, "price": {1}}}',
+    "by sentiment": '{{"negative": {0}, "neutral": [], "Positive": {1}}}',
+}
+
+
+@pytest.mark.parametrize("form", ARRAYS.values(), ids=ARRAYS)
+def test_arrays_that_follow_one_another_are_one_list(form):
+    found = read_answer(form.format(answer_of([ONE]), answer_of([TWO])), TOPICS)
+    assert (found.triplets, found.status, found.left_out) == (canonical([ONE, TWO]), "ok", {})
+
+
+@pytest.mark.parametrize("between", ["\n\nAn example: ", ', "rejected": '])
+def test_what_is_listed_elsewhere_behind_the_array_is_counted_not_used(between):
+    found = read_answer(answer_of([ONE]) + between + answer_of([ONE, TWO]), TOPICS)
+    assert (found.triplets, found.status, found.left_out) == ((ONE,), "ok", {"listed behind the array": 1})
+
+
+@pytest.mark.parametrize("first", ['a 5" screen', 'a "large screen', 'a "large" screen', 'a [" {"'])
+@settings(max_examples=50, deadline=None)
+@given(triplets=TRIPLETS)
+def test_quotation_marks_that_are_not_escaped_cost_one_object_only(first, triplets):
+    bad = f'{{"statement": "{first}", "topic": "fit", "sentiment": "positive"}}'
+    clean = [*(t for t in triplets if "{" not in t.statement), TWO]
+    objects = [json.dumps(vars(t)) for t in clean]
+    found = read_answer(f"[{', '.join([objects[0], bad, *objects[1:], bad, objects[-1]])}]", TOPICS)
+    assert (found.triplets, found.status) == (canonical(clean), "ok")
+    assert found.left_out == {"malformed object": 2}

@@ -1,5 +1,7 @@
 """Reviews into statements by rules."""
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from cfbench_text.datasets.toy_reviews import Config as ToyConfig
 from cfbench_text.datasets.toy_reviews import ToyReviews
 from cfbench_text.domains import load_domain
 from cfbench_text.extractors.rules import Config, Rules
+from cfbench_text.sentence_segmentation import clauses, sentences
 from cfbench_text.triplets import Triplet, parse, render
 
 DOMAIN = load_domain("musical-instruments")
@@ -72,3 +75,14 @@ def test_numbers_and_abbreviations_end_no_sentence():
         "the cable is 3.5 mm wide, e.g. for a mixer",
         "it costs 9.99 dollars",
     ]
+
+
+@pytest.mark.parametrize("run", [" ", "\n", ".", "!", ")", ".)", "e.g. ", " ,", " -"])
+def test_long_runs_of_one_mark_take_time_in_proportion(run):
+    """A regular expression that tries every part of a run takes minutes for these 50,000 marks."""
+    text = "The tone is warm" + run * 50_000 + "x and bright"
+    begun = time.process_time()
+    pieces = [clause for sentence in sentences(text) for clause in clauses(sentence)]
+    pieces += clauses(text)
+    assert time.process_time() - begun < 5
+    assert pieces[0].startswith("The tone is warm") and pieces[-1].endswith("bright")

@@ -79,3 +79,15 @@ def test_every_user_has_a_test_row_and_the_shares_are_right(n):
     found = parts([*shared, *[("u", f"i{k}", k) for k in range(n)]])
     mine = found.parts[100:]
     assert (mine == 0).sum() == int(0.8 * n + 1e-9) and (mine == 2).sum() >= max(1, (mine == 1).sum())
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 98), st.integers(1, 98), st.integers(1, 4))
+def test_the_global_split_has_the_exact_shares(train, validation, times):
+    """0.7 + 0.2 is less than 0.9 in binary numbers; the shares of 100 reviews are whole ones."""
+    if train + validation >= 100:
+        return
+    rows = [("u", "i", n) for n in range(100 * times)]
+    found = divide(reviews(rows), "global", train / 100, validation / 100, 1).report
+    shares = [share * times for share in (train, validation, 100 - train - validation)]
+    assert [found[name] for name in ("train", "validation", "test")] == shares

@@ -10,7 +10,7 @@ from typing import Any
 
 from cfbench_core.errors import UserError
 from cfbench_core.lifecycle.external import Combinations, ExternalTable
-from cfbench_text.field_checks import review_text
+from cfbench_text.field_checks import finite_number, review_text, seconds
 
 GROUP = 2_000
 """Rows of a Parquet file that are read together."""
@@ -50,7 +50,7 @@ def rows_of(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield from enumerate(_rows_of_parquet(path), start=1)
         return
     with opened(path) as file:
-        if path.name.lower().removesuffix(".gz").endswith(".csv"):
+        if path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv")):
             yield from csv_rows(path, file)
         else:
             yield from json_lines(path, file)
@@ -103,7 +103,8 @@ class Places:
         found = self._by_pair.get((user, item), ())
         if time is not None and time != "":
             name += f", time {time}"
-            found = [place for place in found if self.times[place] == _time(where, time)]
+            second = seconds(where, "time", time)
+            found = [place for place in found if self.times[place] == second]
         if len(found) > 1:
             raise UserError(f"{where}: {name} has several rows: give its time")
         return (found[0] if found else None), name
@@ -118,10 +119,10 @@ def texts_of(
         UserError: the row, and what is wrong: no text, nothing to join by, two texts for one unit.
     """
     seen = bytearray(len(places.names))  # whether a unit has a text
-    for number, row in rows_of(path):
+    for line, row in rows_of(path):
         if any(row.get(name) is not None and str(row[name]) != str(value) for name, value in labels.items()):
             continue
-        where = f"{path}:{number}"
+        where = f"{path}:{line}"
         place, name = places.of(where, row)
         text, rating = _text_of(where, row), _rating_of(where, row)
         if place is None:
@@ -153,20 +154,4 @@ def _rating_of(where: str, row: Mapping[str, Any]) -> float:
     Raises:
         UserError: if it is no finite number.
     """
-    rating = row.get("rating")
-    if rating is None or rating == "":
-        return math.nan
-    try:
-        number = float(rating)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise UserError(f"{where}: rating must be a finite number, got {str(rating)[:40]!r}")
-    return number
-
-
-def _time(where: str, time: Any) -> int:
-    try:
-        return int(time)
-    except (TypeError, ValueError):
-        raise UserError(f"{where}: time must be a whole number of seconds, got {str(time)[:40]!r}") from None
+    return finite_number(where, "rating", row.get("rating"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ import numpy as np
 
 from cfbench_core.errors import UserError
 from cfbench_core.user_files import find_column, need_column, unpacked
-from cfbench_text.field_checks import identifier, review_text
+from cfbench_text.field_checks import finite_number, identifier, review_text, seconds
 from cfbench_text.reviews import Reviews, array_of_text
 
 USUAL: Mapping[str, tuple[str, ...]] = {
@@ -29,8 +28,6 @@ USUAL: Mapping[str, tuple[str, ...]] = {
 """What the columns of review files are called; the first that is there counts."""
 
 NEEDED = ("user", "item", "text")
-MILLISECONDS = 10**11
-"""Times above are not seconds: those of Amazon Reviews 2023 are thousandths."""
 
 
 def read_reviews(path: Path, name: str, domain: str, columns: Mapping[str, str | None]) -> Reviews:
@@ -45,20 +42,19 @@ def read_reviews(path: Path, name: str, domain: str, columns: Mapping[str, str |
     names: dict[str, str | None] | None = None
     columns_read: dict[str, list[Any]] = {key: [] for key in USUAL}
     dropped = 0
-    for number, row in _rows(path):
+    for line, row in _rows(path):
         if names is None:
             names = {key: _column(path, row, key, columns.get(key)) for key in USUAL}
         values = {key: None if column is None else row.get(column) for key, column in names.items()}
         if any(values[key] is None or (key != "text" and values[key] == "") for key in NEEDED):
             dropped += 1
             continue
-        where = f"{path}:{number}"
+        where = f"{path}:{line}"
         for key in ("user", "item"):
             columns_read[key].append(identifier(where, key, values[key]))
         columns_read["text"].append(review_text(where, values["text"]))
-        columns_read["rating"].append(_number(where, names["rating"], values["rating"], math.nan))
-        time = int(_number(where, names["time"], values["time"], 0))
-        columns_read["time"].append(time // 1000 if time > MILLISECONDS else time)
+        columns_read["rating"].append(finite_number(where, str(names["rating"]), values["rating"]))
+        columns_read["time"].append(seconds(where, str(names["time"]), values["time"]))
     if names is None:
         raise UserError(f"{path}: holds no reviews")
     return Reviews(
@@ -77,18 +73,6 @@ def _column(path: Path, row: Mapping[str, Any], key: str, given: str | None) -> 
     """What a file calls something; None where it may be missing and is."""
     locate = need_column if key in NEEDED else find_column
     return locate(map(str, row), path, given, USUAL[key], key)
-
-
-def _number(where: str, column: str | None, value: Any, missing: float) -> float:
-    if value is None or value == "":
-        return missing
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise UserError(f"{where}: {column} must be a number, got {str(value)[:40]!r}") from None
-    if not math.isfinite(number):
-        raise UserError(f"{where}: {column} must be a finite number, got {str(value)[:40]!r}")
-    return number
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -120,10 +104,12 @@ def csv_rows(path: Path, file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any]
     """Rows under the names of the first line, with their line numbers."""
     csv.field_size_limit(sys.maxsize)  # a review may be longer than the module's 131,072 characters
     delimiter = "\t" if ".tsv" in path.name.lower() else ","
-    reader = csv.DictReader(file, delimiter=delimiter, restkey="")
+    reader = csv.DictReader(
+        file, delimiter=delimiter
+    )  # more fields than names: under None, for "" may be a name
     try:
         for row in reader:
-            if row.get(""):
+            if None in row:
                 raise UserError(f"{path}:{reader.line_num}: has more fields than the first line names")
             yield reader.line_num, row
     except csv.Error as error:

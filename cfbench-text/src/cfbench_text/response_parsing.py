@@ -1,9 +1,12 @@
 """Parses the response of a language model to the request for a JSON array of statements.
 
 Every complete member is used, whatever surrounds or truncates the array: prose before it, or a response that ends in
-the middle of a word. Unusable members are counted by reason. An empty array is a valid response (there is nothing to
-extract). A response without any usable member is a failure: what it would have listed is unknown. The reasoning of a
-model (``<think>...</think>``) is no part of its answer; a response that is still reasoning when it ends is a failure.
+the middle of a word. Arrays that follow one another, or are the values of one object under names of topics or
+sentiments, are one list. What is listed elsewhere behind it may be an example, and is counted, not used. Unusable
+members are counted by reason, and an object with a quotation mark too many does not cost the next one. An empty array
+is a valid response (there is nothing to extract). A response without any usable member is a failure: what it would
+have listed is unknown. The reasoning of a model (``<think>...</think>``) is no part of its answer; a response that is
+still reasoning when it ends is a failure.
 (The published code of Statement factuality counts ``[]`` and every truncated response as a failure, and drops topics
 that are not in the list on one side only.) The same rules apply to reviews and to generated texts.
 """
@@ -29,6 +32,7 @@ NO_STATEMENT = "no statement"
 OFF_TOPIC = "topic not in the list"
 OFF_SENTIMENT = "sentiment not in the list"
 PLACEHOLDER = "placeholder of the prompt"
+BEHIND = "listed behind the array"
 
 Found = TypeVar("Found", Triplet, str)
 
@@ -88,7 +92,8 @@ def read_answer(answer: str, topics: Collection[str]) -> Reading:
     if rest is None:
         return Reading((), "failed", {ONLY_REASONING: 1})
     start = _first(_ARRAY, rest) or _ODD_ARRAY.search(rest) or _ARRAY.search(rest)
-    found, status, left_out = _members(rest, start, lambda value: _checked(value, topics))
+    names = {*topics, *SENTIMENTS}
+    found, status, left_out = _members(rest, start, lambda value: _checked(value, topics), names)
     return Reading(canonical(found), status, left_out)
 
 
@@ -122,44 +127,70 @@ def _read_lines(lines: list[re.Match[str]], answer: str) -> BareReading:
 
 
 def _members(
-    answer: str, start: re.Match[str] | None, checked: Callable[[Any], Found | _Unusable]
+    answer: str,
+    start: re.Match[str] | None,
+    checked: Callable[[Any], Found | _Unusable],
+    names: Collection[str] = (),
 ) -> tuple[list[Found], Status, Mapping[str, int]]:
-    """The usable members of the array that ``start`` opens."""
+    """The usable members of the array that ``start`` opens; ``names``: of arrays that may follow it in an object."""
     counts: Counter[str] = Counter()
     found: list[Found] = []
     if start is None:
         counts[NO_ARRAY] += 1
-    pieces, ended = _pieces(answer, start.end() if start else answer.find("{"))
-    for piece in pieces:
-        value = _decoded(piece)
+    values, end = _values(answer, start.end() if start else answer.find("{"), names)
+    for value in values:
         result = _Unusable(MALFORMED) if value is None else checked(value)
         if isinstance(result, _Unusable):
             counts[result.why] += 1
         else:
             found.append(result)
-    whole = start is not None and ended
+    if end is not None:
+        behind = {one for value in _behind(answer, end) if not isinstance(one := checked(value), _Unusable)}
+        counts.update({BEHIND: lost} if (lost := len(behind - set(found))) else {})
+    whole = start is not None and end is not None
     if not found:
-        return found, "empty" if whole and not pieces else "failed", dict(counts)
+        return found, "empty" if whole and not values else "failed", dict(counts)
     return found, "ok" if whole else "cut", dict(counts)
 
 
-def _pieces(text: str, place: int) -> tuple[list[str], bool]:
-    """The complete members of the array that has been opened before ``place``, and whether it is closed."""
-    found: list[str] = []
+def _values(text: str, place: int, names: Collection[str]) -> tuple[list[Any], int | None]:
+    """The complete members of the array that has been opened before ``place``, None for one that is malformed, and
+    where it is closed, if it is."""
+    found: list[Any] = []
     if place < 0:
-        return found, False
+        return found, None
     while place < len(text):
         if text[place].isspace() or text[place] in ",}":  # one brace too many closes nothing
             place += 1
         elif text[place] == "]":
-            return found, True
+            following = _FOLLOWING.match(text, place)
+            if following is None or (following[1] and following[1].strip().lower() not in names):
+                return found, place + 1
+            place = following.end()
         else:
             end = _end_of(text, place)
+            value = None if end is None else _decoded(text[place:end])
+            if value is None and (
+                opening := _OBJECT.search(text, place + 1, len(text) if end is None else end)
+            ):
+                end = opening.start()
             if end is None:
-                return found, False
-            found.append(text[place:end])
+                return found, None
+            found.append(value)
             place = end
-    return found, False
+    return found, None
+
+
+_FOLLOWING = re.compile(r'\]\s*(?:,\s*)?(?:"([^"\\]*)"\s*:\s*)?\[\s*(?=[{\]"]|$)')
+"""The end of an array and the beginning of one that continues it; group 1: its name in the object of both."""
+_OBJECTS = re.compile(r"\[\s*(?=\{)")
+_OBJECT = re.compile(r'\{\s*"(?:statement|topic|sentiment)"\s*:')
+
+
+def _behind(text: str, place: int) -> Iterator[Any]:
+    """The members of the first array of objects behind ``place``."""
+    start = _OBJECTS.search(text, place)
+    return iter(() if start is None else _values(text, start.end(), ())[0])
 
 
 def _end_of(text: str, place: int) -> int | None:

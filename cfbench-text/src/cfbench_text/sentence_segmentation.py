@@ -7,9 +7,11 @@ import re
 _ABBREVIATIONS = (
     "e.g.", "i.e.", "etc.", "vs.", "mr.", "mrs.", "ms.", "dr.", "st.", "no.", "approx.", "u.s.", "u.k.", "a.m.", "p.m.",
 )  # fmt: skip
-_END = re.compile(r"[.!?…]+[\"')\]”’]*(?=\s)|(?<=[a-z)\]])[.!?]+(?=[A-Z])|\n+|[.!?…]+[\"')\]”’]*$")
+_END = re.compile(r"(?<![.!?…])[.!?…]+[\"')\]”’]*(?=\s|$)|(?<=[a-z)\]])[.!?]+(?=[A-Z])|\n+")
+# A run of spaces or of full stops is only tried from its beginning (the lookbehinds), so that long runs cost no more.
 _CLAUSE = re.compile(
-    r"\s*;\s+|\s*[,–—]?\s+(?:but|although|though|however|whereas|except that|while)\s+|\s+--?\s+"
+    r"(?:(?<!\s)\s+)?;\s+|(?:(?:(?<!\s)\s+)?[,–—]\s+|(?<!\s)\s+)"
+    r"(?:but|although|though|however|whereas|except that|while)\s+|(?<!\s)\s+--?\s+"
     r"|,\s+(?:and|so|plus)\s+(?=(?:i|it|the|this|they|its|my|these|there|you|we)\b)|,\s+(?=(?:it|they|the)\s)",
     re.IGNORECASE,
 )
@@ -23,11 +25,10 @@ def sentences(text: str) -> list[str]:
     """The sentences of a text, without blank ends. 3.5 and "e.g." end none; ".It" without a space does."""
     found, start = [], 0
     for end in _END.finditer(text):
-        piece = text[start : end.end()]
-        last = piece[-12:].lower().rsplit(None, 1)
+        last = text[max(start, end.end() - 12) : end.end()].lower().rsplit(None, 1)
         if last and last[-1] in _ABBREVIATIONS and end.end() < len(text):
             continue
-        found.append(piece.strip())
+        found.append(text[start : end.end()].strip())
         start = end.end()
     found.append(text[start:].strip())
     return [piece for piece in found if piece]

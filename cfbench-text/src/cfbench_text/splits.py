@@ -2,9 +2,10 @@
 
 ``per-user`` (Statement factuality, section III-C): users with at least five reviews. The n reviews of each user are
 ordered by time and, within one second, by the file; the first floor(0.8 n) are training rows, and the rest is shared by
-validation and test, with at least one test row per user. ``global``: one moment for all users; the first 80% of all
-reviews are training rows, the next 10% validation rows. Validation and test rows whose item (with ``global`` also whose
-user) has no training row are excluded, because models of identifiers know nothing about them.
+validation and test, with at least one test row per user. ``global``: the first 80% of all reviews, in the same order,
+are training rows, the next 10% validation rows; reviews of one second may be on both sides of a boundary. Validation
+and test rows whose item (with ``global`` also whose user) has no training row are excluded, because models of
+identifiers know nothing about them.
 
 A data set whose rows are all explained (``Reviews.explained``) is not split.
 
@@ -58,7 +59,7 @@ def divide(
     if kind == "per-user":
         _per_user(parts, order, users, train, validation)
     else:
-        first, second = int(train * len(order)), int((train + validation) * len(order))
+        first, second = (int(share * len(order) + 1e-9) for share in (train, train + validation))
         parts[order[:first]], parts[order[first:second]], parts[order[second:]] = 0, 1, 2
     unseen = np.zeros(n, dtype=bool)
     known = (reviews.items, reviews.users) if kind == "global" else (reviews.items,)

@@ -133,3 +133,13 @@ def test_your_own_file_passes_the_conformance_checks(tmp_path: Path) -> None:
     for check in checks_for(spec.id):
         if check.name in ("has-rated-texts", "reads-the-same-ratings-again", "is-made-from-its-options"):
             verify(check, subject)
+
+
+def test_rows_without_a_group_belong_together_where_their_evidence_is_equal(tmp_path: Path) -> None:
+    groups = ["g", None, None, "", "g"]
+    rows = [
+        {"text": "t", "evidence": evidence, "label": place % 2, "doc_id": group}
+        for place, (evidence, group) in enumerate(zip("aabbc", groups, strict=True))
+    ]
+    found = own(lines(tmp_path / "mine.jsonl", *rows)).documents
+    assert [found[0] == found[4], found[2] == found[3], len(set(found.tolist()))] == [True, True, 3]

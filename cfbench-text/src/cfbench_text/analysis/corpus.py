@@ -5,7 +5,8 @@
 - DIV, feature diversity: the number of keywords that two texts share, averaged over all pairs; lower is more diverse.
 - Corpus BLEU (sacrebleu), 0 to 100: from the counts of all texts together.
 - For each judge, precision, recall and F1 of the corpus: entailed statements / statements over all texts, and their
-  harmonic mean. The F1 in the tables of a run is the mean over explanations.
+  harmonic mean. The F1 in the tables of a run is the mean over explanations. A side without statements has no
+  precision (or recall), and counts as 0 in F1.
 
 Features are keywords of the domain, matched literally (the originals use words of a sentiment lexicon).
 """
@@ -13,6 +14,7 @@ Features are keywords of the domain, matched literally (the originals use words 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -121,10 +123,12 @@ def of_statements(parts: Iterable[pd.DataFrame]) -> dict[str, float]:
     found: dict[str, float] = {}
     for judge, of_judge in counts.items():
         precision, recall = (
-            of_judge[side, True] / max(1, of_judge[side, True] + of_judge[side, False])
+            of_judge[side, True] / total
+            if (total := of_judge[side, True] + of_judge[side, False])
+            else math.nan
             for side in ("text", "reference")
         )
-        harmonic = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+        harmonic = 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
         found |= {
             f"corpus P ({judge})": precision,
             f"corpus R ({judge})": recall,

@@ -39,6 +39,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:LLMExtractor",
     config=f"{__name__}:Config",
     papers=("statementfactuality",),
+    version="2",
     details={"default": False, "pretrained": True},
 )
 

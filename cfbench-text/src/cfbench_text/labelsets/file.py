@@ -66,7 +66,8 @@ class Config:
     evidence: Annotated[str | None, Help("column of the evidence; none: by its usual names")] = None
     rating: Annotated[str | None, Help("column of the rating; none: by its usual names")] = None
     document: Annotated[
-        str | None, Help("column of what belongs together; none: doc_id, group, or equal evidence")
+        str | None,
+        Help("column of what belongs together; none: doc_id, group; without either: equal evidence"),
     ] = None
     threshold: Annotated[
         float | None, Help("ratings from here on count as right; none: only the best that occurs")
@@ -99,8 +100,8 @@ class LabelledFile:
                     rating_of(where, rated, row.get(rated)),
                 )
             )
-            belongs = columns["document"]
-            documents.append(rows[-1][1] if belongs is None else row.get(belongs))
+            group = None if columns["document"] is None else row.get(columns["document"])
+            documents.append(("evidence", rows[-1][1]) if group in (None, "") else ("group", group))
         if not rows:
             raise UserError(f"{path}: holds no labelled texts")
         name = path.name.partition(".")[0]

@@ -11,10 +11,11 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from cfbench_core.errors import UserError
 from cfbench_core.files import disk_trouble
 from cfbench_core.store import default_root
 
@@ -34,7 +35,7 @@ class ResponseCache:
     def values(self, keys: Sequence[str], compute: Compute) -> list[Any]:
         """The value of each key, in order. ``compute`` receives the first index of each key that is not cached."""
         first = {key: place for place, key in reversed(list(enumerate(keys)))}
-        with disk_trouble(self.path.parent):
+        with disk_trouble(self.path.parent), self._undamaged():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path, timeout=60)) as connection:
                 connection.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value TEXT)")
@@ -43,6 +44,21 @@ class ResponseCache:
                 if missing:
                     self._compute(connection, keys, compute(missing), known)
         return [known.get(key) for key in keys]
+
+    @contextmanager
+    def _undamaged(self) -> Iterator[None]:
+        """Names the file where SQLite cannot read it."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if (
+                type(error) is not sqlite3.DatabaseError
+            ):  # a full disk, a locked file, or a mistake of the program
+                raise
+            raise UserError(
+                f"{self.path}: the cached responses of models are damaged ({error}); delete this file, which costs"
+                " only the time and price of the same requests"
+            ) from None
 
     def _read(self, connection: sqlite3.Connection, keys: Sequence[str]) -> Iterator[tuple[str, Any]]:
         for start in range(0, len(keys), _KEYS_PER_QUERY):

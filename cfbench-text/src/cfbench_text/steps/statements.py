@@ -32,7 +32,7 @@ def _between(texts: int, total: int, done: float) -> int:
 
 def _digest(statement: str) -> bytes:
     """Short enough that a million distinct statements can be counted in memory."""
-    return hashlib.blake2b(statement.encode(), digest_size=8).digest()
+    return hashlib.blake2b(statement.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def _usage(extractor: Extractor) -> dict[str, Any]:
