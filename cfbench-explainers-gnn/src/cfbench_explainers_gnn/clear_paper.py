@@ -95,6 +95,7 @@ def prepare_paper(context: Context, options: PaperOptions) -> dict[str, np.ndarr
         torch.stack(parts)
         for parts in zip(*((g.features, g.adjacency, g.auxiliary) for g in graphs), strict=True)
     )
+    smoothed = smooth(x, a)  # once: the graphs are the same in each epoch
     losses = np.empty((options.epochs, 4))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(random.integers(2**62)))
@@ -104,7 +105,7 @@ def prepare_paper(context: Context, options: PaperOptions) -> dict[str, np.ndarr
         )
         network.train()
         for epoch in range(options.epochs):
-            decoded = forward(network, x, a, u)
+            decoded = forward(network, x, a, u, smoothed)
             with torch.no_grad():
                 encode(network, decoded["features"], decoded["adjacency"], u)
             terms = [10 * term for term in reconstruction(decoded, x, a)] + [divergence(decoded)]
@@ -278,11 +279,16 @@ def make_network(width: int, options: PaperOptions) -> Any:
     )
 
 
-def forward(network: Any, x: torch.Tensor, a: torch.Tensor, u: torch.Tensor) -> dict[str, torch.Tensor]:
-    """What the network makes of B graphs: x (B, n, d), a (B, n, n), u (B, 1)."""
+def forward(
+    network: Any, x: torch.Tensor, a: torch.Tensor, u: torch.Tensor, smoothed: torch.Tensor | None = None
+) -> dict[str, torch.Tensor]:
+    """What the network makes of B graphs: x (B, n, d), a (B, n, n), u (B, 1).
+
+    ``smoothed``: what :func:`smooth` makes of x and a, where it is at hand.
+    """
     import torch
 
-    mean, log_variance = encode(network, x, a, u)
+    mean, log_variance = encode_smoothed(network, smooth(x, a) if smoothed is None else smoothed, u)
     noise = torch.randn_like(mean) if network.training else torch.zeros_like(mean)
     z = torch.cat([mean + torch.exp(log_variance / 2) * noise, torch.ones(len(x), 1)], dim=1)
     return {
@@ -299,14 +305,27 @@ def encode(
     network: Any, x: torch.Tensor, a: torch.Tensor, u: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(B, latent) m and log s^2; the diagonal of ``a`` counts as 1."""
+    return encode_smoothed(network, smooth(x, a), u)
+
+
+def smooth(x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+    """(B, n, d) D^-1/2 A D^-1/2 X; the diagonal of ``a`` counts as 1."""
     import torch
 
     loops = torch.eye(a.shape[1])
     a = a * (1 - loops) + loops
     roots = a.sum(dim=2).clamp(min=1).rsqrt()
-    smoothed = roots[:, :, None] * (a @ (roots[:, :, None] * x))
+    return roots[:, :, None] * (a @ (roots[:, :, None] * x))
+
+
+def encode_smoothed(
+    network: Any, smoothed: torch.Tensor, u: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(B, latent) m and log s^2 of graphs whose features are ``smoothed`` (B, n, d)."""
+    import torch
+
     pooled = network["convolution"](smoothed).sum(dim=1)
-    inputs = torch.cat([pooled, u, torch.ones(len(x), 1)], dim=1)
+    inputs = torch.cat([pooled, u, torch.ones(len(u), 1)], dim=1)
     return network["mean"](inputs), network["variance"](inputs)
 
 
