@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from cfbench_core.view.viewers import Constraints, LiveExplainer, LiveUnit, UnitData
 
+Answer = frozenset[tuple[str, str, str]]
+"""The edits of an answer: the user whose history is edited, the item, and the operation."""
+
 SPEC = ComponentSpec(
     id="recsys/viewer/recsys",
     summary="History, recommended list, edits of each explainer, and the list of an edited history",
@@ -53,15 +56,16 @@ class RecsysViewer:
         if item:
             rank = next(rows["rank"].iloc[0] for rows in unit.explanations.values() if _has_item(rows))
             facts.insert(1, ("explained", f"{names.item(item)}, recommended at rank {rank}"))
+        answers = {unit.name(cell): _top(unit.explanations[cell.id]) for cell in unit.cells}
         blocks: list[Block] = [Facts(facts)]
         blocks += [_edits(unit, names, user)] if explicit else [_importances(unit, names, history)]
         if history:
-            blocks.append(_editor(unit, names, user, history, explicit))
+            blocks.append(_editor(answers, names, user, history, explicit))
         else:
             blocks.append(
                 Note("The data of this run is not in the cache any more, so the history cannot be shown.")
             )
-        return [*blocks, *_agreement(unit)]
+        return [*blocks, *_agreement(answers)]
 
     def respond(self, live: LiveUnit, edit: Mapping[str, bool | float | str]) -> Sequence[Block]:
         """The list before and after the edit, with the ranks of both."""
@@ -295,9 +299,8 @@ def _importances(unit: UnitData, names: Any, history: Sequence[str]) -> Grid:
     )
 
 
-def _agreement(unit: UnitData) -> Iterator[Grid]:
+def _agreement(answers: Mapping[str, Answer]) -> Iterator[Grid]:
     """How often an interaction is edited, and how much the answers overlap (Jaccard)."""
-    answers = {unit.name(cell): _top(unit.explanations[cell.id]) for cell in unit.cells}
     answers = {name: found for name, found in answers.items() if found}
     if len(answers) < 2:
         return
@@ -315,11 +318,12 @@ def _agreement(unit: UnitData) -> Iterator[Grid]:
     yield Grid("Agreement between explainers", ["", *answers], rows, tuple(range(1, len(answers) + 1)), note)
 
 
-def _counts(answers: Mapping[str, frozenset[tuple[str, str, str]]]) -> Counter[str]:
-    return Counter(item for found in answers.values() for _, item, _ in found)
+def _counts(answers: Mapping[str, Answer]) -> Counter[str]:
+    """How many answers edit an item; in the order of the answers, which does not depend on the process."""
+    return Counter(item for found in answers.values() for _, item, _ in sorted(found))
 
 
-def _top(rows: pd.DataFrame) -> frozenset[tuple[str, str, str]]:
+def _top(rows: pd.DataFrame) -> Answer:
     """An answer as a set of edits: all of them, or those of the largest importances."""
     if len(rows) and rows["importance"].notna().any():
         rows = rows.sort_values("importance", ascending=False, kind="stable").head(MOST_IMPORTANT)
@@ -333,14 +337,16 @@ def _order(rows: pd.DataFrame) -> list[str]:
     return [str(item) for item in rows["edge_item"]]
 
 
-def _editor(unit: UnitData, names: Any, user: str, history: Sequence[str], explicit: bool) -> Editor:
+def _editor(
+    answers: Mapping[str, Answer], names: Any, user: str, history: Sequence[str], explicit: bool
+) -> Editor:
     """A switch for each interaction, and what explainers propose on the user's own history."""
     proposals = []
-    for cell in unit.cells:
-        own = [(item, op) for who, item, op in sorted(_top(unit.explanations[cell.id])) if who == user]
-        if own and len(own) == len(_top(unit.explanations[cell.id])):
+    for name, answer in answers.items():
+        own = [(item, op) for who, item, op in sorted(answer) if who == user]
+        if own and len(own) == len(answer):
             what = "" if explicit else f", its {len(own)} most important"
-            proposals.append(Proposal(f"{unit.name(cell)}{what}", {item: op == "add" for item, op in own}))
+            proposals.append(Proposal(f"{name}{what}", {item: op == "add" for item, op in own}))
     fields = [Field(item, names.item(item), "switch", True) for item in history]
     own_items = set(history)
     others = [(id, name) for id, name in names.names.items() if id not in own_items][:MOST_ADDABLE]

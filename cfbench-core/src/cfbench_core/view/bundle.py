@@ -69,7 +69,7 @@ def _shards_of(number: int, view: RunView, most: int) -> Iterator[tuple[str, Any
         yield f"index-{number}-{table['number']}", {unit: n // PER_SHARD for n, unit in enumerate(chosen)}
         for start in range(0, len(chosen), PER_SHARD):
             part = chosen[start : start + PER_SHARD]
-            pages = {unit: view.unit(table["number"], unit) for unit in part}
+            pages = view.pages(table["number"], part)
             yield f"unit-{number}-{table['number']}-{start // PER_SHARD}", pages
 
 

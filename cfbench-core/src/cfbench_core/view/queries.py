@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CACHED_CELLS = 32
 MOST_ROWS = 500
 """Rows of a page at most."""
+_UNIT_FILES = ("scores.parquet", "explanations.parquet", "costs.parquet", "details.parquet")
 
 
 class RunView:
@@ -299,8 +300,14 @@ class RunView:
 
     def unit(self, number: int, unit: str) -> dict[str, Any]:
         """The page of a unit: its scores by explainer, the suite's blocks, and the units before and after it."""
-        data = self.unit_data(number, unit)
-        columns = {c.name: c for cell in data.cells for c in cell.columns}
+        return self.pages(number, [unit])[unit]
+
+    def pages(self, number: int, units: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """The pages of several units; each table of the run is read once."""
+        return {data.unit: self._page(number, data) for data in self._units_data(number, units)}
+
+    def _page(self, number: int, data: UnitData) -> dict[str, Any]:
+        unit, columns = data.unit, {c.name: c for cell in data.cells for c in cell.columns}
         units = [str(one) for one in self._frame(data.cells[0])["unit"]] if data.cells else []
         place = units.index(unit) if unit in units else -1
         return to_json(  # type: ignore[no-any-return]
@@ -337,35 +344,34 @@ class RunView:
         Raises:
             UserError: if no cell of the table explained it.
         """
+        return next(self._units_data(number, [unit]))
+
+    def _units_data(self, number: int, units: Sequence[str]) -> Iterator[UnitData]:
         table = self._numbered(self.plain_tables, number, "table")
         order = {row.name: place for place, row in enumerate(table.rows)}
         row = self.run.layout.row
         cells = [cell for cell in self.groups[number] if cell.done or cell.status == "partial"]
         cells.sort(key=lambda cell: order.get(str(cell.labels[row]), len(order)))
         ids = [cell.id for cell in cells]
-        scores = self._of_unit("scores.parquet", ids, unit)
-        if scores.empty:
-            raise UserError(f"{unit!r} was not explained in table {number} of {self.run.directory}")
-        explanations = self._of_unit("explanations.parquet", ids, unit)
-        costs = self._of_unit("costs.parquet", ids, unit)
-        details = self._of_unit("details.parquet", ids, unit)
-        measured = scores[scores["value"].notna()]
-        return UnitData(
-            self.run,
-            unit,
-            table.labels,
-            cells,
-            {id: explanations[explanations["cell"] == id] for id in ids},
-            {id: _mapping(measured[measured["cell"] == id], "metric", "value") for id in ids},
-            {
-                id: _mapping(details[details["cell"] == id], "name", "value") if len(details) else {}
-                for id in ids
-            },
-            _mapping(costs, "cell", "elapsed_seconds"),
+        scores, explanations, costs, details = (
+            _Parts(self.run.rows(file, cell=ids, unit=list(units)), "unit") for file in _UNIT_FILES
         )
-
-    def _of_unit(self, file: str, cells: Sequence[str], unit: str) -> pd.DataFrame:
-        return self.run.rows(file, cell=cells, unit=[unit])
+        for unit in units:
+            if scores[unit].empty:
+                raise UserError(f"{unit!r} was not explained in table {number} of {self.run.directory}")
+            answers = _Parts(explanations[unit], "cell")
+            measured = _Parts(scores[unit][scores[unit]["value"].notna()], "cell")
+            described = _Parts(details[unit], "cell")
+            yield UnitData(
+                self.run,
+                unit,
+                table.labels,
+                cells,
+                {id: answers[id] for id in ids},
+                {id: _mapping(measured[id], "metric", "value") for id in ids},
+                {id: _mapping(described[id], "name", "value") for id in ids},
+                _mapping(costs[unit], "cell", "elapsed_seconds"),
+            )
 
     @staticmethod
     def _numbered(items: Sequence[Any], number: int, kind: str) -> Any:
@@ -406,3 +412,14 @@ def _without_na(row: Sequence[Any]) -> list[Any]:
 
 def _mapping(frame: pd.DataFrame, key: str, value: str) -> Mapping[str, float]:
     return {str(name): float(number) for name, number in zip(frame[key], frame[value], strict=True)}
+
+
+class _Parts:
+    """The rows of a frame by the value of a column; none where no row has it."""
+
+    def __init__(self, frame: pd.DataFrame, column: str) -> None:
+        self._none = frame.iloc[:0]
+        self._parts = {str(value): part for value, part in frame.groupby(column, sort=False)}
+
+    def __getitem__(self, value: str) -> pd.DataFrame:
+        return self._parts.get(value, self._none)
