@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -117,6 +117,56 @@ def test_runs_over_other_units_are_compared_by_their_means(first: Run, other: Ca
         assert [-d.ci_low, d.ci_high] == pytest.approx([half, half], rel=1e-3)
     text = compare(first, second).render("markdown")
     assert "60 no significant difference. 60 are compared by means" in text
+
+
+def with_batches(run: Run, sizes: Sequence[int], seconds: Sequence[float], folder: Path) -> Run:
+    """A copy of which the cell SHAP was explained in batches, whose units share their time evenly."""
+    directory = shutil.copytree(run.directory, folder)
+    costs = pd.read_parquet(directory / "costs.parquet")
+    costs = costs[costs["cell"] == SHAP].sort_values("unit").iloc[: sum(sizes)]
+    costs.assign(elapsed_seconds=np.repeat(seconds, sizes)).to_parquet(directory / "costs.parquet")
+    return Run(directory)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "other_sizes", "belongs"),
+    [
+        ([40, 30, 20, 30], [40, 30, 20, 30], [40, 30, 20, 30]),  # the same batches
+        ([60, 60], [20, 40, 30, 30], [60, 60]),  # finer ones
+        ([40, 40, 40], [60, 20, 40], [80, 40]),  # 60 of one lie in two of the other
+    ],
+    ids=["same", "finer", "across"],
+)
+def test_units_that_share_a_time_are_one_measurement(
+    first: Run, tmp_path: Path, sizes: list[int], other_sizes: list[int], belongs: list[int]
+) -> None:
+    before, after = 0.01 * np.arange(1, len(sizes) + 1), 0.013 * np.arange(1, len(other_sizes) + 1) ** 1.5
+    runs = [
+        with_batches(first, of, seconds, tmp_path / name)
+        for of, seconds, name in ((sizes, before, "a"), (other_sizes, after, "b"))
+    ]
+    (found,) = [d for d in compare(*runs).differences if (d.cell, d.metric) == (SHAP, "time")]
+    changes = np.repeat(after, other_sizes) - np.repeat(before, sizes)
+    batches = np.repeat(np.arange(len(belongs)), belongs)
+    draws = np.random.default_rng(0).integers(0, len(belongs), (20_000, len(belongs)))
+    sums, counts = np.bincount(batches, changes), np.bincount(batches)
+    expected = np.quantile(sums[draws].sum(axis=1) / counts[draws].sum(axis=1), [0.025, 0.975])
+    assert found.difference == pytest.approx(changes.mean())
+    assert [found.ci_low, found.ci_high] == pytest.approx(expected, rel=0.02)
+
+
+def test_one_batch_says_nothing_of_the_spread_of_times(first: Run, tmp_path: Path) -> None:
+    runs = [with_batches(first, [120], [time], tmp_path / f"{time}") for time in (0.01, 0.005)]
+    (found,) = [d for d in compare(*runs).differences if (d.cell, d.metric) == (SHAP, "time")]
+    assert found.difference == pytest.approx(-0.005)
+    assert np.isnan([found.ci_low, found.ci_high]).all() and found.verdict == "no significant difference"
+
+
+def test_a_command_is_shown_as_it_was_called(first: Run, other: Callable[..., Run]) -> None:
+    second = other()
+    (second.directory / "environment.json").write_text('{"command": ["run", "a.yaml"]}')
+    found = {change.name: change.second for change in compare(first, second).environment}
+    assert json.loads(found["command"] or "") == ["run", "a.yaml"]
 
 
 def test_an_independent_interval_is_that_of_two_resampled_means() -> None:

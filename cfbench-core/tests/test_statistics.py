@@ -159,6 +159,18 @@ def test_a_summary_by_hand() -> None:
     assert summary.loc["hit", ["ci_low", "ci_high"]].tolist() == [0.5, 1.0]  # user a alone, user b alone
 
 
+@pytest.mark.parametrize(
+    "values",
+    [[np.inf, np.inf], [-np.inf, np.inf, 1.0], [1.0, np.inf, 2.0], [np.nan, np.nan], [1.0, np.nan, 4.0]],
+)
+def test_the_deviation_of_infinite_scores_is_missing(values: list[float]) -> None:
+    scores = pd.DataFrame({"cell": "c", "metric": "m", "unit": range(len(values)), "value": values})
+    (row,) = statistics.summarise(scores).to_dict("records")
+    with np.errstate(invalid="ignore"):
+        expected = pd.Series(values, dtype=float).agg(["mean", "std"]).tolist()
+    assert [row["mean"], row["std"]] == pytest.approx(expected, nan_ok=True)
+
+
 def test_a_summary_does_not_depend_on_other_cells_or_the_order_of_rows() -> None:
     draw = np.random.default_rng(0)
     rows = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -101,7 +101,7 @@ def compare(first: Run, second: Run) -> Comparison:
         tuple(id for id in in_first if id not in in_second),
         tuple(id for id in in_second if id not in in_first),
         tuple(_changes(first.config, second.config)),
-        tuple(_changes(first.environment, second.environment)),
+        tuple(_changes(first.environment, second.environment, names=lambda value: value)),
     )
 
 
@@ -129,10 +129,31 @@ def _differences(cell: RunCell, first: UnitValues, second: UnitValues) -> Iterat
         before, after = (_mean(values[:, run, place]) for run in (0, 1))
         direction = directions.get(metric, "")
         bounds = (float(low[place]), float(high[place]))
+        if metric == TIME.name:
+            bounds = _time_interval(values[:, 0, place], values[:, 1, place])
         verdict = _verdict(common, bounds, direction)
         yield Difference(
             cell.id, metric, direction, before, after, _mean(common), *bounds, len(common), verdict
         )
+
+
+def _time_interval(before: FloatArray, after: FloatArray) -> tuple[float, float]:
+    """The interval of the mean change. Units explained in one batch share its time: of either run, that is one measurement.
+
+    So units belong together that share a time in one of the runs, or are linked by others that do.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    measured = ~np.isnan(before - after)
+    times = [np.unique(run[measured], return_inverse=True) for run in (before, after)]
+    (_, first), (_, second) = times
+    n = len(times[0][0])
+    size = n + len(times[1][0])
+    links = coo_array((np.ones(len(first)), (first, second + n)), shape=(size, size))
+    _, together = connected_components(links, directed=False)
+    low, high = bootstrap_interval((after - before)[measured], clusters=together[first])
+    return float(low), float(high)
 
 
 def _of_means(
@@ -142,7 +163,7 @@ def _of_means(
     values = [run.column(metric) for run in (first, second)]
     before, after = map(_mean, values)
     intervals = [
-        bootstrap_interval(own, clusters=run.clusters)
+        bootstrap_interval(own, clusters=own if metric == TIME.name else run.clusters)
         for own, run in zip(values, (first, second), strict=True)
     ]
     (low_before, high_before), (low_after, high_after) = (
@@ -185,12 +206,18 @@ def _by_interval(bounds: tuple[float, float], direction: str) -> Verdict:
     return "better" if (low > 0) == (direction == "higher") else "worse"
 
 
-def _changes(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "") -> Iterator[Change]:
-    """Leaves of nested settings that differ, by their dotted names; components of a list by their own names."""
+def _changes(
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    prefix: str = "",
+    names: Callable[[Any], Any] | None = None,
+) -> Iterator[Change]:
+    """Leaves of nested settings that differ, by their dotted names; ``names`` of a list, by default those of components."""
+    names = names or _by_name
     for key in dict.fromkeys([*first, *second]):
-        a, b = _by_name(first.get(key)), _by_name(second.get(key))
+        a, b = names(first.get(key)), names(second.get(key))
         if isinstance(a, Mapping) and isinstance(b, Mapping):
-            yield from _changes(a, b, f"{prefix}{key}.")
+            yield from _changes(a, b, f"{prefix}{key}.", names)
         elif a != b or (key in first) != (key in second):
             yield Change(f"{prefix}{key}", _shown(a, key in first), _shown(b, key in second))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,8 +19,9 @@ class Column:
     """A column of the scores: one number that a metric gives for each unit.
 
     ``direction`` is "higher", "lower" or "" (neither is better, for example #Perturb of methods that add).
-    ``range`` bounds its values; ``question`` is what it asks, in a sentence. ``note`` says how far its values can be trusted
-    and stands below each table; with ``doubtful`` the column is marked there: what it rests on is not shown to be reliable.
+    ``range`` bounds its values, by ``math.inf`` where only one side is bounded; ``question`` is what it asks, in a sentence.
+    ``note`` says how far its values can be trusted and stands below each table; with ``doubtful`` the column is marked
+    there: what it rests on is not shown to be reliable.
     ``required`` is for a rate: units where it is 0 have no value in the other columns when the best of a table is decided.
     """
 
@@ -132,7 +134,7 @@ class Plan:
                     yield column
 
     def to_json(self) -> list[dict[str, Any]]:
-        """``plan.json``: every cell with its labels, status, reason, columns and stage keys."""
+        """``plan.json``: every cell with its labels, status, reason, columns and stage keys. An infinite bound is null."""
         return [
             {
                 "cell": cell.id,
@@ -144,7 +146,7 @@ class Plan:
                     {
                         "name": c.name,
                         "direction": c.direction,
-                        "range": c.range,
+                        "range": c.range and [bound if math.isfinite(bound) else None for bound in c.range],
                         "question": c.question,
                         "note": c.note,
                         "doubtful": c.doubtful,

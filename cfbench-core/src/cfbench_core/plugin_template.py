@@ -8,6 +8,7 @@ it, in ``templates/plugin`` of the core ("analysis", "suite") or of the package 
 from __future__ import annotations
 
 import json
+import keyword
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -78,6 +79,8 @@ def render(plugin: NewPlugin, registry: Registry | None = None) -> dict[Path, st
         raise UserError(
             f"{plugin.name!r} cannot be a name: lower-case words with hyphens between, such as 'my-{plugin.kind}'"
         )
+    if keyword.iskeyword(plugin.file) or keyword.iskeyword(plugin.class_name):
+        raise UserError(f"{plugin.name!r} cannot be a name: it is a word of Python that no module may have")
     registry = registry or installed()
     if registry.by_id(plugin.component):
         raise UserError(f"{plugin.component} exists already: choose another name")

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import html
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -380,6 +381,14 @@ def _is_outcome(line: object) -> bool:
     )
 
 
+def _range(bounds: Sequence[float | None] | None) -> tuple[float, float] | None:
+    """The range of a column, of which an infinite bound is stored as null."""
+    if bounds is None:
+        return None
+    low, high = bounds
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
 def _cell(entry: Mapping[str, Any]) -> RunCell:
     return RunCell(
         id=entry["cell"],
@@ -391,7 +400,7 @@ def _cell(entry: Mapping[str, Any]) -> RunCell:
             Column(
                 metric["name"],
                 metric["direction"],
-                tuple(metric["range"]) if metric["range"] is not None else None,
+                _range(metric["range"]),
                 metric["question"],
                 str(metric.get("note", "")),
                 bool(metric.get("doubtful", False)),

@@ -67,7 +67,7 @@ def test_a_new_suite_passes_its_tests_and_the_checks_and_runs_its_study(tmp_path
     verify_rendered_plugin("suite", "clouds", tmp_path, name="clouds")
 
 
-@pytest.mark.parametrize("name", ["My-Own", "my_own", "-mine", "mine-", "1st", "my own", ""])
+@pytest.mark.parametrize("name", ["My-Own", "my_own", "-mine", "mine-", "1st", "my own", "", "class", "none"])
 def test_an_invalid_name_is_refused(name: str, registry: Registry) -> None:
     with pytest.raises(UserError, match="cannot be a name"):
         render(NewPlugin(name, "toy", "s", "analysis"), registry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -73,7 +74,7 @@ def closure_of(folder: Path, cache: Path) -> tuple[str, list[str], list[str]]:
         text=True,
         check=True,
         timeout=60,
-        env={"CFBENCH_CACHE_DIR": str(cache), "PATH": ""},
+        env=os.environ | {"CFBENCH_CACHE_DIR": str(cache)},
     )
     digest, modules, libraries = done.stdout.rstrip("\n").split(" ")
     return digest, modules.split(","), libraries.split(",")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 import signal
 import subprocess
@@ -13,10 +14,12 @@ from typing import Any
 
 import pytest
 import toy_runs
+import toy_suite
 from child_processes import popen
 from toy_runs import script_of, wait_for
 
 from cfbench_core.errors import UserError
+from cfbench_core.plan import Column
 from cfbench_core.registry import Registry
 from cfbench_core.run_directory import Run
 
@@ -44,6 +47,25 @@ def test_a_run_ends_in_the_tables_of_the_contract(registry: Registry, tmp_path: 
     }  # fmt: skip
     assert done.config["seed"] == 0
     assert done.config["limits"] == {"seconds": 1800.0, "memory_gb": 8.0, "gpu_memory_gb": 8.0}
+
+
+def test_a_range_may_be_bounded_on_one_side(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bounded(name: str, direction: str, range: tuple[float, float] | None = None) -> Column:
+        return Column(name, direction, (0, math.inf) if range else (-math.inf, 100))
+
+    monkeypatch.setattr(toy_suite, "Column", bounded)
+    done = Run(run(registry, tmp_path / "run").directory)
+    assert {column.name: column.range for cell in done.cells() for column in cell.columns} == {
+        "sum": (-math.inf, 100),
+        "noise": (0, math.inf),
+    }
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is no JSON")
+
+    json.loads((done.directory / "plan.json").read_text(), parse_constant=refuse)
 
 
 def test_the_summaries_of_data_sets_and_models_are_stored(registry: Registry, tmp_path: Path) -> None:

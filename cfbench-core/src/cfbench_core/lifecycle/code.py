@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import re
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -26,7 +25,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from cfbench_core.hashing import digest, file_digest
-from cfbench_core.lifecycle.code_digests import code_digest
+from cfbench_core.lifecycle.code_digests import code_digest, imports
+from cfbench_core.lifecycle.import_statements import Import
 
 DESCRIPTIONS = ("papers.toml", "py.typed")
 """Package data that no computation reads."""
@@ -42,11 +42,6 @@ DISTRIBUTION_OF = MappingProxyType(
 )
 """Distributions that are not called as their module; others are looked up under the module's name."""
 
-_IMPORT = re.compile(
-    r"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n\\#;]+)"
-    r"|import[ \t]+(?P<modules>[^\n#;]+)|if[ \t]+(?:typing\.)?(?P<guard>TYPE_CHECKING)[ \t]*:)",
-    re.MULTILINE,
-)
 _SKIPPED_SUFFIXES = frozenset({".py", ".pyc", ".pyi", ".so", ".pyd"})
 
 
@@ -72,6 +67,7 @@ def closure(*references: str) -> Closure:
     A module that is not found contributes its name: whoever imports it reports the error.
     """
     found: dict[str, _Module] = {}
+    parents: dict[str, str] = {}
     libraries: set[str] = set()
     waiting = [reference.partition(":")[0] for reference in references]
     while waiting:
@@ -85,10 +81,11 @@ def closure(*references: str) -> Closure:
         found[name] = module
         waiting += module.imports
         libraries |= module.libraries
-    parts = {name: module.digest for name, module in found.items()}
-    for package in {parent for name in found for parent in _parents(name)} - set(found):
-        # A parent package runs when its module is imported, but what it re-exports is not used.
-        parts[package] = _module(package).digest
+        for package in set(_parents(name)) - set(parents):
+            # A parent package runs when its module is imported, but what it only re-exports is not used.
+            parents[package] = _module(package).digest
+            waiting += _used_by(package)
+    parts = parents | {name: module.digest for name, module in found.items()}
     versions = {name: version for name in sorted(libraries) if (version := minor_version(name))}
     return Closure(digest(dict(sorted(parts.items()))), MappingProxyType(versions), tuple(sorted(found)))
 
@@ -168,9 +165,9 @@ def _module(name: str) -> _Module:
         return _Module(file_digest(path))
     source = path.read_bytes()
     is_package = path.name == "__init__.py"
-    imports, libraries = _imports_of(source.decode("utf-8", "replace"), name, is_package)
+    in_house, libraries = _imports_of(source, name, is_package)
     parts = [code_digest(source), *(_data_digests(path.parent) if is_package else ())]
-    return _Module(digest(parts), imports, libraries)
+    return _Module(digest(parts), in_house, libraries)
 
 
 @functools.cache
@@ -202,41 +199,27 @@ def _parents(name: str) -> Iterator[str]:
         yield ".".join(parts[:length])
 
 
-def _imports_of(source: str, name: str, is_package: bool) -> tuple[tuple[str, ...], frozenset[str]]:
+def _imports_of(source: bytes, name: str, is_package: bool) -> tuple[tuple[str, ...], frozenset[str]]:
     """In-house modules that a source imports, and top-level names of other libraries."""
     in_house: dict[str, None] = {}
     libraries: set[str] = set()
-    for module in _imported_names(source, name, is_package):
-        top = module.partition(".")[0]
-        if not is_in_house(top):
-            libraries.add(top)
-        elif _file_of(module) is not None:
-            in_house[module] = None
+    for one in imports(source):
+        for module in _modules_of(one, name, is_package):
+            top = module.partition(".")[0]
+            if not is_in_house(top):
+                libraries.add(top)
+            elif _file_of(module) is not None:
+                in_house[module] = None
     return tuple(in_house), frozenset(libraries - sys.stdlib_module_names)
 
 
-def _imported_names(source: str, name: str, is_package: bool) -> Iterator[str]:
-    """Full names of what import statements name: modules, and names in packages that may be modules too."""
-    guarded = 0  # where the block of a TYPE_CHECKING guard ends
-    for match in _IMPORT.finditer(source):
-        if match["guard"]:
-            guarded = _end_of_block(source, match.end(), len(match["indent"]))
-        elif match.start() < guarded:
-            continue
-        elif match["module"]:
-            base = _absolute(match["module"], name, is_package)
-            for imported in _names(match["names"]):
-                yield from _home(base, imported)
-        else:
-            for part in match["modules"].split(","):
-                if part.split():
-                    yield part.split()[0]
-
-
-def _names(listed: str) -> list[str]:
-    """The names behind ``from module import``, as they are called there: "a as b" is "a"."""
-    lines = (line.partition("#")[0] for line in listed.strip("()").splitlines())
-    return [part.split()[0] for part in " ".join(lines).split(",") if part.split()]
+def _modules_of(one: Import, importer: str, is_package: bool) -> Iterator[str]:
+    """The modules in which an import finds what it names."""
+    base = _absolute(one.module, importer, is_package)
+    if one.name:
+        yield from _home(base, one.name)
+    else:
+        yield base
 
 
 def _home(module: str, name: str) -> Iterator[str]:
@@ -248,7 +231,7 @@ def _home(module: str, name: str) -> Iterator[str]:
         yield module
         return
     path = _file_of(module)
-    if path is not None and path.name == "__init__.py" and name != "*":
+    if (path is None or path.name == "__init__.py") and name != "*":  # None: a folder without an __init__
         if _file_of(f"{module}.{name}") is not None:
             yield f"{module}.{name}"
             return
@@ -259,27 +242,20 @@ def _home(module: str, name: str) -> Iterator[str]:
 
 
 @functools.cache
-def _re_exports(package: str) -> Mapping[str, tuple[str, str]]:
-    """Names that a package's ``__init__`` imports from elsewhere: module and name there."""
+def _used_by(package: str) -> tuple[str, ...]:
+    """In-house modules whose names a package's ``__init__`` does not merely pass on."""
     path = _file_of(package)
-    source = path.read_text("utf-8", "replace") if path is not None else ""
-    found = {}
-    for match in _IMPORT.finditer(source):
-        if match["module"] and not match["indent"]:
-            for name in _names(match["names"]):
-                if name != "*" and not re.search(rf"\b{name}[ \t]+as\b", match["names"]):
-                    found[name] = (_absolute(match["module"], package, True), name)
-    return found
+    found = imports(path.read_bytes()) if path is not None else ()
+    modules = (module for one in found if not one.re_exported for module in _modules_of(one, package, True))
+    return tuple(module for module in modules if is_in_house(module.partition(".")[0]) and _file_of(module))
 
 
-def _end_of_block(source: str, start: int, indent: int) -> int:
-    """Where the indented block after a line ends."""
-    end = source.find("\n", start) + 1
-    for line in source[end:].splitlines(keepends=True):
-        if line.strip() and len(line) - len(line.lstrip()) <= indent:
-            break
-        end += len(line)
-    return end
+@functools.cache
+def _re_exports(package: str) -> Mapping[str, tuple[str, str]]:
+    """Names that a package's ``__init__`` imports from elsewhere and only passes on: module and name there."""
+    path = _file_of(package)
+    found = imports(path.read_bytes()) if path is not None else ()
+    return {one.name: (_absolute(one.module, package, True), one.name) for one in found if one.re_exported}
 
 
 def _absolute(module: str, importer: str, is_package: bool) -> str:

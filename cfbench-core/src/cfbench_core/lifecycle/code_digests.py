@@ -9,18 +9,17 @@ import functools
 import hashlib
 import json
 import opcode
-import re
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType
 
 from cfbench_core.errors import UserError
 from cfbench_core.files import cache_root, write_atomically
+from cfbench_core.lifecycle.import_statements import Import, import_statements
 
-_SPEC = re.compile(rb"^SPECS? = (?:[^\n]*\)$|\(?[^\n]*\n.*?^\))", re.MULTILINE | re.DOTALL)
-_ASSERT = re.compile(rb"assert\b(?<!\wassert)")
+_SPECS = frozenset({"SPEC", "SPECS"})
 MOST_REMEMBERED = 20_000
 """Digests of files in the user's cache; with more it starts anew."""
 
@@ -34,13 +33,23 @@ def code_digest(source: bytes) -> str:
     Compiling every file would take most of the time of planning. The cache is addressed by content, so an edited file is
     always digested anew.
     """
+    return _known("", source, _digest)
+
+
+def imports(source: bytes) -> tuple[Import, ...]:
+    """What a file imports, from the same cache."""
+    found = _known("imports ", source, lambda source: json.dumps(import_statements(source)))
+    return tuple(Import(*one) for one in json.loads(found))
+
+
+def _known(prefix: str, source: bytes, compute: Callable[[bytes], str]) -> str:
     known = _remembered()
-    content = hashlib.sha256(source).hexdigest()
+    content = prefix + hashlib.sha256(source).hexdigest()
     if content not in known:
         if not known.get("changed"):
             known["changed"] = "yes"
             atexit.register(_save_remembered)
-        known[content] = _digest(source)
+        known[content] = compute(source)
     return known[content]
 
 
@@ -61,8 +70,10 @@ def _save_remembered() -> None:
 
 @functools.cache
 def _remembered_file() -> Path:
-    """Named after the interpreter and this module: both decide what the digest of a file is."""
-    version = hashlib.sha256(Path(__file__).read_bytes() + sys.version.encode()).hexdigest()[:16]
+    """Named after the interpreter and the modules that decide what the digest and the imports of a file are."""
+    here = Path(__file__)
+    code = here.read_bytes() + here.with_name("import_statements.py").read_bytes()
+    version = hashlib.sha256(code + sys.version.encode()).hexdigest()[:16]
     return cache_root() / f"code-digests-{version}.json"
 
 
@@ -71,29 +82,57 @@ def _digest(source: bytes) -> str:
 
     What metadata says (a summary, a paper) computes nothing. What does not compile counts as it stands.
     """
-    # Optimized code has no docstrings, and no assertions either; as assignments they stay. The word in a string
-    # is replaced too, in the same way each time.
-    source = _ASSERT.sub(b"__assert__ =", _SPEC.sub(b"", source))
     try:
-        code = compile(_without_class_lines(source), "", "exec", dont_inherit=True, optimize=2)
-    except (SyntaxError, ValueError):
+        tree = _as_it_runs(ast.parse(source))
+        code = compile(tree, "", "exec", dont_inherit=True, optimize=2)
+    except (SyntaxError, ValueError, RecursionError):
         return hashlib.sha256(source).hexdigest()
     parts: list[str] = []
     _describe(code, parts)
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _without_class_lines(source: bytes) -> ast.Module | bytes:
+def _as_it_runs(tree: ast.Module) -> ast.Module:
+    """A file without the metadata of components, in a form of which optimized code leaves out docstrings alone."""
+    tree.body = [node for node in tree.body if not _is_metadata(node)]
+    if _CLASSES_HOLD_LINES:
+        _without_class_lines(tree)
+    _Unoptimized().visit(tree)
+    return ast.fix_missing_locations(tree)
+
+
+def _without_class_lines(tree: ast.Module) -> None:
     """Since Python 3.13 the code of a class holds the number of its line."""
-    if not _CLASSES_HOLD_LINES:
-        return source
-    tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             node.lineno, node.col_offset = 1, 0
             for decorator in node.decorator_list:
                 decorator.lineno, decorator.col_offset = 1, 0
-    return tree
+
+
+def _is_metadata(node: ast.stmt) -> bool:
+    """``SPEC = ComponentSpec(...)``, or ``SPECS`` with several of them."""
+    if not isinstance(node, ast.Assign):
+        return False
+    named = all(isinstance(target, ast.Name) and target.id in _SPECS for target in node.targets)
+    values = node.value.elts if isinstance(node.value, (ast.Tuple, ast.List)) else [node.value]
+    return named and all(
+        isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] == "ComponentSpec"
+        for value in values
+    )
+
+
+class _Unoptimized(ast.NodeTransformer):
+    """Optimized code has no assertions, and no code ``if __debug__``; under other names both stay."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        self.generic_visit(node)
+        parts = [node.test] if node.msg is None else [node.test, node.msg]
+        stored = ast.Name("__assert__", ast.Store())
+        return ast.copy_location(ast.Assign([stored], ast.Tuple(parts, ast.Load())), node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.copy_location(ast.Name("__debug", node.ctx), node) if node.id == "__debug__" else node
 
 
 def _describe(code: CodeType, parts: list[str]) -> None:

@@ -283,5 +283,8 @@ def _mean(values: FloatArray, n: IntArray) -> FloatArray:
 
 
 def _standard_deviation(values: FloatArray, n: IntArray) -> FloatArray:
-    squares = np.nansum((values - _mean(values, n)) ** 2, axis=0)
-    return np.asarray(np.sqrt(squares / np.where(n > 1, n - 1, np.nan)))
+    """That of the units; NaN where the mean is infinite, or there is none."""
+    mean = _mean(values, n)
+    finite = np.isfinite(mean)
+    squares = np.nansum((values - np.where(finite, mean, np.nan)) ** 2, axis=0)
+    return np.asarray(np.sqrt(squares / np.where(finite & (n > 1), n - 1, np.nan)))
