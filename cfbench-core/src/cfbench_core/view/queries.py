@@ -411,6 +411,9 @@ def _without_na(row: Sequence[Any]) -> list[Any]:
 
 
 def _mapping(frame: pd.DataFrame, key: str, value: str) -> Mapping[str, float]:
+    """Empty for an empty frame, which need not have the columns."""
+    if frame.empty:
+        return {}
     return {str(name): float(number) for name, number in zip(frame[key], frame[value], strict=True)}
 
 
