@@ -16,8 +16,18 @@ from cfbench_core.cli import completions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FOLDER = click.Path(path_type=Path, file_okay=False)
-_FILE = click.Path(path_type=Path, dir_okay=False)
+
+class NamedPath(click.Path):
+    """A path that must have a name: an empty one, as of a variable that is not set, would be the working directory."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the name is empty (is a variable not set?); '.' is the working directory", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_FOLDER = NamedPath(path_type=Path, file_okay=False)
+_FILE = NamedPath(path_type=Path, dir_okay=False)
 
 data_dir = click.option(
     "--data-dir", metavar="DIR", type=_FOLDER, help="Look for data files (or put them) here first."

@@ -74,7 +74,7 @@ def seconds(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.option(
     "--preset-into",
     metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.NamedPath(path_type=Path, dir_okay=False),
     help="Also write the best options to a file of presets ...",
 )
 @click.option("--name", metavar="NAME", help="... under this name.")

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from cfbench_core.cli.group import subcommand
+from cfbench_core.cli.options import NamedPath
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.run_directory import Run
 
@@ -33,7 +34,7 @@ MOST_RUNS = 20
 )
 @click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
 @click.option(
-    "--export", "bundle", metavar="DIR", type=click.Path(path_type=Path), help="Write static files and exit."
+    "--export", "bundle", metavar="DIR", type=NamedPath(path_type=Path), help="Write static files and exit."
 )
 @click.option(
     "--units",
