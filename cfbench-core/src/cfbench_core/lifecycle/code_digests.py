@@ -85,7 +85,7 @@ def _digest(source: bytes) -> str:
     try:
         tree = _as_it_runs(ast.parse(source))
         code = compile(tree, "", "exec", dont_inherit=True, optimize=2)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return hashlib.sha256(source).hexdigest()
     parts: list[str] = []
     _describe(code, parts)

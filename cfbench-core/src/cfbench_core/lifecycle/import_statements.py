@@ -35,7 +35,7 @@ def import_statements(source: bytes) -> tuple[Import, ...]:
     """The imports of a file; none of one that does not compile: whoever imports it reports the error."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     running = list(_running(tree))
     names = [node.id for node in running if isinstance(node, ast.Name)]
