@@ -274,3 +274,16 @@ def test_rows_with_one_name_are_distinguished_by_their_other_labels(run: Run) ->
     names = [row.name for row in tables(Run(run.directory))[0].rows]
     assert len(set(names)) == len(names) == 12
     assert "shap, item level" in names
+
+
+def test_values_outside_the_range_that_the_metric_declares_are_counted_and_marked(tmp_path: Path) -> None:
+    run = small_run(tmp_path / "run", {"a": [1.0 + 1e-12, 1.7, math.nan], "b": [0.0, -0.1, 2.0]})
+    (table,) = tables(run)
+    assert table.column_notes == ["† hit: 3 values lie outside 0 to 1, the range that the metric declares."]
+    assert [header.label for header in table.headers] == ["hit † ↑"]
+    assert "3 values lie outside 0 to 1" in render(run, "markdown")
+
+
+def test_values_within_the_range_have_no_note(tmp_path: Path) -> None:
+    (table,) = tables(small_run(tmp_path / "run", {"a": [1.0 + 1e-12, 0.0], "b": [0.0, math.nan]}))
+    assert table.column_notes == []

@@ -16,7 +16,7 @@ import numpy as np
 
 from cfbench_core.plan import TIME
 from cfbench_core.primary_metric import primary_place
-from cfbench_core.reports.columns import repeated
+from cfbench_core.reports.columns import in_doubt, repeated
 from cfbench_core.reports.labels import label_texts
 from cfbench_core.reports.saved import saved_tables
 from cfbench_core.reports.table_data import (
@@ -97,6 +97,7 @@ class _Builder:
         self.labels = {name: cells[0].labels[name] for name in run.layout.by}
         self.title = " · ".join(self._texts(titled))
         self.names = dict(zip([cell.id for cell in cells], row_names(run, cells), strict=True))
+        self._unit_values = run.unit_values if significance else {}
         self.headers = tuple(self._headers(cells, summary))
         self.numbers = {
             cell.id: [_scaled(summary.get((cell.id, h.column.name), Number()), h.scale) for h in self.headers]
@@ -105,7 +106,7 @@ class _Builder:
         place = primary_place([header.column for header in self.headers], run.layout.primary)
         self.primary = None if place is None or self.headers[place].column is TIME else place
         self.cells = sorted(cells, key=self._place)
-        measured = [cell for cell in self.cells if cell.id in run.unit_values] if significance else []
+        measured = [cell for cell in self.cells if cell.id in self._unit_values]
         competitors = [cell for cell in measured if not cell.role and cell.done]
         self.compared = [*competitors, *(cell for cell in measured if cell.role == "baseline")]
         self.places = {cell.id: place for place, cell in enumerate(self.compared)}
@@ -116,7 +117,9 @@ class _Builder:
     def _headers(
         self, cells: Sequence[RunCell], summary: Mapping[tuple[str, str], Number]
     ) -> Iterator[Header]:
-        yield from (Header(column) for column in {c.name: c for cell in cells for c in cell.columns}.values())
+        measured = [self._unit_values[cell.id] for cell in cells if cell.id in self._unit_values]
+        for column in {c.name: c for cell in cells for c in cell.columns}.values():
+            yield Header(in_doubt(column, measured))
         seconds = [summary[cell.id, TIME.name].mean for cell in cells if (cell.id, TIME.name) in summary]
         seconds = [value for value in seconds if not math.isnan(value)]
         if seconds:
