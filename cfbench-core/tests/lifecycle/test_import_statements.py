@@ -60,7 +60,7 @@ PACKAGES = {
         },
     ),
 }
-"""Statement of the main module, and modules of a package beside the one that is edited."""
+"""Statement of the main module, and modules of a package next to the one that is edited."""
 
 BODIES = {
     "metadata-with-a-comment": "SPEC = ComponentSpec()  # noqa\n{}\nX = dict(\n    a=1,\n)\n",
