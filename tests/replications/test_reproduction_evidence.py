@@ -53,6 +53,14 @@ def test_native_explainers_gave_the_same_answers(method: str, models: list[str])
     assert sorted(stored["model"]) == sorted(models)
 
 
+def test_prince_gave_as_many_answers_of_its_authors_as_the_evidence_names() -> None:
+    stored = pd.read_csv(RESULTS / "authors-native.csv").query("method == 'prince'").set_index("variant")
+    units = stored["users"] * stored["k"]
+    assert (stored["identical answers"] * units).round().tolist() == [26, 26] and units.tolist() == [30, 30]
+    assert "26 of 30" in evidence("explainer/prince")
+    assert stored["edits"].nunique() == 1 and "as large on average" in evidence("explainer/prince")
+
+
 @pytest.mark.parametrize(
     ("method", "table", "row", "share"),
     [
