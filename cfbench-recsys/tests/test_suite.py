@@ -83,27 +83,6 @@ def test_two_checkpoints_of_one_name_are_refused() -> None:
         plan(study(recommenders=["mf"], protocol=protocol))
 
 
-def test_without_derivation_only_explainers_that_name_edits_themselves_have_explicit_answers() -> None:
-    explainers = ["lime-rs", "random", "accent", "exhaustive", {"name": "lxr", "derive": "threshold"}]
-    protocol = {"k": [3], "level": "item", "users": 20, "postprocess": {"derive": "none"}}
-    cells = plan(study(recommenders=["mf"], explainers=explainers, protocol=protocol)).cells
-    explicit = {
-        cell.labels["explainer"]: cell.skipped for cell in cells if cell.labels["format"] == "explicit"
-    }
-    reason = "its edits would be derived from importances: derive is none"
-    assert explicit == {
-        "lime-rs-cfbench": reason,
-        "random": reason,
-        "accent-cfbench": "",
-        "exhaustive": "",
-        "lxr-cfbench": "",  # its own option says otherwise
-    }
-    implicit = {
-        cell.labels["explainer"] for cell in cells if cell.labels["format"] == "implicit" and not cell.skipped
-    }
-    assert implicit == {"lime-rs-cfbench", "random", "accent-cfbench", "lxr-cfbench"}
-
-
 def test_explainers_know_what_the_recommender_declares() -> None:
     recommenders = [{"import": "my_lab:CoOccurrence", "label": "co"}, "item-knn", "vae"]
     access = {
