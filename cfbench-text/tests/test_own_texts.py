@@ -126,7 +126,7 @@ def test_a_topic_may_take_all_statements_without_a_keyword(tmp_path):
 @pytest.mark.parametrize("times", [(1394409600000, 1394409700000), ("1394409600.0", "1394409700.0")])
 @pytest.mark.parametrize("name", ["mine.jsonl", "mine.csv"])
 def test_texts_are_joined_by_times_as_reviews_have_them(name, times, tmp_path):
-    """Two rows of one user and item, whose texts only their times tell apart: in thousandths, or with decimals."""
+    """Two rows of one user and item, which differ by their times alone: in thousandths, or with decimals."""
     words = ["The sound is great.", "The cable is durable."]
     rows = [("u1", "i1", text, text, time) for text, time in zip(words, times, strict=True)]
     path = written(tmp_path / name, rows, ("user", "item", "text", "reference", "time"))

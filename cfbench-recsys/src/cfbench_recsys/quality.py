@@ -76,7 +76,7 @@ def evaluate(
 
 
 def _checked(scores: Any, shape: tuple[int, int]) -> FloatArray:
-    """What a recommender gave, if these are scores of that shape: it may be a class of the user's own."""
+    """The scores, if they have that shape and are real numbers: the class of the recommender may be any."""
     plain = isinstance(scores, np.ndarray) and not isinstance(scores, np.matrix)
     if not plain or scores.dtype.kind not in "fiu" or scores.shape != shape:
         found = f" {tuple(scores.shape)} of {scores.dtype}" if hasattr(scores, "dtype") else ""
