@@ -32,11 +32,14 @@ from typing import Any
 
 import numpy as np
 from authors_native_loops import LOOPS
+from authors_spinrec import spinrec
 from explainers import Study
 from results import keep
 
 from cfbench_recsys.answers import count_displaced, smallest_prefix
 from cfbench_recsys.edits import Edits
+
+ALL_LOOPS = {**LOOPS, "spinrec": spinrec}
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("method", choices=sorted(LOOPS))
+    parser.add_argument("method", choices=sorted(ALL_LOOPS))
     parser.add_argument("checkout", type=Path, help="folder of the authors' repository")
     parser.add_argument("--data", default="ml-100k")
     parser.add_argument("--recommender", default="mf")
@@ -71,7 +74,7 @@ def main() -> None:
         study = Study(options)
         targets = next(study.chunks("user-vector"))
         context = study.context()
-        ours, theirs = LOOPS[options.method](options.checkout, targets, context)
+        ours, theirs = ALL_LOOPS[options.method](options.checkout, targets, context)
         rows = compare(targets, context, ours, theirs)
     common = {
         "method": options.method,

@@ -31,7 +31,7 @@ def test_every_recommender_of_a_paper_states_how_far_it_is_that_of_the_paper() -
 
 @pytest.mark.parametrize("name", [id.rpartition("/")[2] for id in RECOMMENDERS])
 def test_weights_of_another_model_are_refused(name: str) -> None:
-    """NGCF has the embeddings of LightGCN and matrices besides; without these its scores are those of another model."""
+    """NGCF has the embeddings of LightGCN and matrices; without these its scores are those of another model."""
     registry = installed()
     component = registry.find("recsys", "recommender", name)
     options = {"epochs": 1} if component.spec.provides.get("checkpoints") else {}

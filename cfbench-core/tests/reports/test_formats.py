@@ -14,8 +14,10 @@ from html_page import Page
 from made_up_run import small_run
 from rich.console import Console
 
+from cfbench_core.analyses import Answer
 from cfbench_core.errors import UserError
 from cfbench_core.reports import FORMATS, print_tables, render
+from cfbench_core.reports.analysis import render as render_answer
 from cfbench_core.reports.tables import tables
 from cfbench_core.run_directory import Run
 
@@ -82,6 +84,15 @@ def test_a_terminal_shows_the_columns_that_fit_and_says_what_it_leaves_out(
     first = tables(run)[0].rows[0]
     assert first.entries[0].text.replace(" ± 0.", " ±.") in lines[head + 1]
     assert lines[head + 1].split()[-1] == f"{first.entries[-1].number.mean:.2g}"
+
+
+def test_tables_within_a_text_are_not_folded_at_the_width_of_the_console() -> None:
+    row = "  ".join(f"{number:.4f}" for number in range(30))
+    answer = Answer(
+        "reproduction", "Printed and measured", table=pd.DataFrame({"n": [1]}), text=f"head\n{row}"
+    )
+    assert len(row) > 200
+    assert row in render_answer(answer, [], "table").splitlines()
 
 
 def test_a_note_replaces_a_column_that_repeats_another(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ CANDIDATES = 4
 """The oldest tasks with an input, and the workers that have one loaded, that are compared."""
 
 OLDEST = 8
-"""The oldest tasks, and the first inputs that no worker has loaded, that are compared besides."""
+"""The oldest tasks, and the first inputs that no worker has loaded, that are compared as well."""
 
 
 class Holder(Protocol):

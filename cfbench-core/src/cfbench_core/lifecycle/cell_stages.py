@@ -13,7 +13,7 @@ from cfbench_core.stages import UNITS, Stage
 AFTER_MODEL = ("load_data", "restore")
 CHUNKED = (*AFTER_MODEL, "open_chunk")
 DERIVED = ("derive", "from_rows_of_source", "to_rows")
-"""Steps of stages that read a model, that open a chunk besides, and that derive answers from others besides."""
+"""Steps of stages that read a model, that also open a chunk, and that also derive answers from others."""
 
 
 def model_stage(study: Study, model: PreparedModel) -> Stage:

@@ -73,7 +73,9 @@ def _show(answer: Answer, console: Console) -> None:
     if answer.words:
         console.print(Text(answer.words))
     if answer.text:
-        console.print(Text(f"\n{answer.text}"))
+        console.print(
+            Text(f"\n{answer.text}"), soft_wrap=True
+        )  # folded, its columns would no longer be aligned
         return
     shown = cells(answer.table)
     if not shown.rows:

@@ -59,7 +59,7 @@ def unit_values(
 
     Args:
         cluster: the column that says which units belong together; None: each stands for itself.
-        further: cell, metric, unit, value; what units that have scores have besides. Others are left out.
+        further: cell, metric, unit, value; other values of units that have scores. Others are left out.
 
     Raises:
         ValueError: if a cell scores one unit twice on one metric.

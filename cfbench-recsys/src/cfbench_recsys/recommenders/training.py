@@ -97,12 +97,12 @@ def check_shapes(
     model: str,
     state: Mapping[str, np.ndarray],
     shapes: Mapping[str, tuple[int, ...]],
-    besides: Collection[str] = (),
+    optional: Collection[str] = (),
 ) -> None:
     """Are the arrays of ``state``, which may come from a file of the user's, those that a model needs, and no others?
 
     Args:
-        besides: arrays that may be there as well.
+        optional: names of arrays that may be there as well.
 
     Raises:
         UserError: one line for each array that is missing or of another shape, and one for those that the model has not: the
@@ -114,7 +114,7 @@ def check_shapes(
             wrong.append(f"{model}: weights: {name} {shape} is missing (found: {', '.join(state) or 'none'})")
         elif state[name].shape != shape:
             wrong.append(f"{model}: weights: {name} must be {shape}, is {state[name].shape}")
-    further = [name for name in state if name not in shapes and name not in besides]
+    further = [name for name in state if name not in shapes and name not in optional]
     if further and not wrong:
         wrong.append(
             f"{model}: weights: are of another model, with further arrays: {one_line(', '.join(further))}"

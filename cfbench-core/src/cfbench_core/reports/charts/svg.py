@@ -182,7 +182,7 @@ def drawing(width: float, height: float, name: str, parts: Iterable[str], title:
 
 
 class Look(NamedTuple):
-    """How one of several is distinguished: 35 pairs of shape and dash pattern, and a colour besides."""
+    """How one of several is distinguished: 35 pairs of shape and dash pattern, and a colour."""
 
     colour: str
     shape: str
