@@ -23,6 +23,7 @@ from cfbench_core.lifecycle.suite import LifecycleSuite
 from cfbench_core.plan import TableLayout
 from cfbench_core.registry import Registry
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.stages import Stage
 from cfbench_core.tuning import Tunable
 from cfbench_recsys.config import RecsysConfig
 from cfbench_recsys.config_templates import DEFAULT_DOCUMENT, EXAMPLE_DOCUMENT
@@ -31,6 +32,7 @@ from cfbench_recsys.labels import ANY_BUDGET, LABEL_FORMATS, NO_BUDGET
 from cfbench_recsys.metrics import DEFAULT_METRICS
 from cfbench_recsys.plan_checks import link_problem
 from cfbench_recsys.scope_labels import scope_kind
+from cfbench_recsys.steps import WITHHELD
 
 if TYPE_CHECKING:
     from cfbench_core.run_directory import Run
@@ -82,6 +84,9 @@ class RecsysSuite(LifecycleSuite):
         answers="to_rows from_rows from_rows_of_source",
         scoring="observe",
     )
+    withholding: ClassVar[str] = "units:withhold_users"
+    """The function in ``STEPS`` that lists the users from whom no explainer may learn."""
+
     model_kind = "recommender"
     models_key = "recommenders"
     external_columns = ("edge_user", "edge_item", "op")
@@ -176,11 +181,25 @@ class RecsysSuite(LifecycleSuite):
         return setting.point
 
     def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
+        point = setting.point
+        return {"level": point["level"], "k": point["k"], **self._user_parameters(setting)}
+
+    def _user_parameters(self, setting: Setting) -> Mapping[str, Any]:
+        """What determines which users are explained."""
         protocol = setting.config.protocol
-        chosen: dict[str, Any] = {"users": protocol.users}
-        if protocol.users_file is not None:
-            chosen = {"users_file": protocol.users_file, "digest": file_digest(Path(protocol.users_file))}
-        return {"level": setting.point["level"], "k": setting.point["k"], **chosen}
+        if protocol.users_file is None:
+            return {"users": protocol.users}
+        return {"users_file": protocol.users_file, "digest": file_digest(Path(protocol.users_file))}
+
+    def pretraining_inputs(self, cell: PlannedCell, known: Mapping[str, Stage]) -> Mapping[str, Stage]:
+        """Not the units: what is learned from other users is the same for all levels, formats, scopes and k."""
+        return {**cell.model.stages, **self.explained_inputs(cell)}
+
+    def explained_inputs(self, cell: PlannedCell) -> Mapping[str, Stage]:
+        """The users from whom no explainer may learn."""
+        data, target = cell.model.data, f"{STEPS}.{self.withholding}"
+        label = f"explained users of {data.dataset.label}"
+        return {WITHHELD: cell.study.stage("users", label, target, self._user_parameters(cell), data.stages)}
 
     def unit_key(self, setting: Setting) -> tuple[str, ...]:
         return ("user", "item") if setting.point["level"] == "item" else ("user",)
@@ -248,13 +267,14 @@ class TuningSuite(RecsysSuite):
         **RecsysSuite.steps,
         "choose_units": f"{STEPS}.tuning:choose_tuning_units",
     }
+    withholding: ClassVar[str] = "tuning:withhold_tuning_users"
 
     def __init__(self, sample: int, held_out: bool = False) -> None:
         self.sample, self.held_out = sample, held_out
 
-    def unit_parameters(self, setting: Setting) -> Mapping[str, Any]:
+    def _user_parameters(self, setting: Setting) -> Mapping[str, Any]:
         chosen = {"sample": self.sample, **({"held_out": True} if self.held_out else {})}
-        return {**super().unit_parameters(setting), **chosen}
+        return {**super()._user_parameters(setting), **chosen}
 
 
 def explained_users(config: RecsysConfig, read: Sequence[Mapping[str, Any]]) -> str:

@@ -80,9 +80,9 @@ def _pretrained(
     if "pretraining" not in cell.explainer.spec.provides:
         return {}
     label = f"{cell.explainer.label} trained for {cell.model.about}"
-    parameters = {**explainer, "threads": cell.config.threads}
+    parameters, inputs = {**explainer, "threads": cell.config.threads}, suite.pretraining_inputs(cell, known)
     steps = (*AFTER_MODEL, "prepare")
-    return {"explainer": cell.study.stage("explainer", label, "prepare_explainer", parameters, known, steps)}
+    return {"explainer": cell.study.stage("explainer", label, "prepare_explainer", parameters, inputs, steps)}
 
 
 def _explanations(

@@ -180,6 +180,14 @@ class Declarations:
         """What determines explanations, besides the explainer, the threads and the protocol point."""
         return {}
 
+    def pretraining_inputs(self, cell: PlannedCell, known: Mapping[str, Stage]) -> Mapping[str, Stage]:
+        """What the stage that pre-trains an explainer reads, by role: of the ``known`` stages all, units included.
+
+        Cells with the same inputs share what was learned, so a suite whose explainers learn nothing from the units of a
+        cell leaves them out.
+        """
+        return known
+
     def explained_inputs(self, cell: PlannedCell) -> Mapping[str, Stage]:
         """Further inputs of the stage that explains, by role: for an explainer that needs more than the model."""
         return {}

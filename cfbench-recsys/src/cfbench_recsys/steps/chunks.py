@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
 
-from cfbench_core.lifecycle.tables import read_units
 from cfbench_core.stages import TaskContext
 from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import IntArray
@@ -21,16 +20,18 @@ from cfbench_recsys.splits import Split
 from cfbench_recsys.steps.data import SplitData
 from cfbench_recsys.targets import Scope, Targets
 
-WITHHELD = "withheld.parquet"
-"""Next to the units: further users from whom nothing may be learned (``user_index``), where there are any."""
+_FILE = "withheld.parquet"
+
+
+def write_withheld(context: TaskContext, users: IntArray) -> dict[str, Any]:
+    """Writes the users from whom no explainer may learn, and returns the stage's summary: how many there are."""
+    pd.DataFrame({"user_index": users}).to_parquet(context.output / _FILE, index=False)
+    return {"users": len(users)}
 
 
 def load_withheld(folder: Path) -> IntArray:
-    """Users from whom no explainer may learn: those of the units, and those withheld in addition."""
-    users = read_units(folder)["user_index"].unique()
-    if (folder / WITHHELD).exists():
-        users = np.union1d(users, pd.read_parquet(folder / WITHHELD)["user_index"])
-    return users.astype(np.int64)
+    """Users from whom no explainer may learn."""
+    return pd.read_parquet(folder / _FILE)["user_index"].to_numpy(np.int64)
 
 
 @dataclass(frozen=True)

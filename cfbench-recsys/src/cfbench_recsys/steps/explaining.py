@@ -15,7 +15,7 @@ from cfbench_core.isolation.fingerprints import freeze
 from cfbench_core.lifecycle.counting import counted_if_done
 from cfbench_core.lifecycle.models import State
 from cfbench_core.real_arrays import real_array
-from cfbench_core.stages import UNITS, TaskContext
+from cfbench_core.stages import TaskContext
 from cfbench_recsys.answer_checks import check_edits, check_importances
 from cfbench_recsys.answer_limits import check_limits
 from cfbench_recsys.answers import derived, postprocessed
@@ -29,6 +29,7 @@ from cfbench_recsys.explainer_contracts import (
     PretrainedExplainer,
 )
 from cfbench_recsys.splits import Split, load_split
+from cfbench_recsys.steps import WITHHELD
 from cfbench_recsys.steps.chunks import Chunk, load_withheld
 from cfbench_recsys.steps.data import SplitData
 from cfbench_recsys.targets import Answer, Context, Targets
@@ -41,7 +42,7 @@ def _explainer_context(
 ) -> Context:
     """What an explainer may use."""
     training, cache = _learnable(
-        context.input_paths["split"], context.input_paths[UNITS], context.task.stage_key
+        context.input_paths["split"], context.input_paths[WITHHELD], context.task.stage_key
     )
     streams = functools.partial(context.streams.generator, "explain")
     access = frozenset(context.parameters["access"]) if "access" in context.parameters else None
@@ -49,11 +50,11 @@ def _explainer_context(
 
 
 @functools.lru_cache(maxsize=2)
-def _learnable(split: Path, units: Path, stage_key: str) -> tuple[scipy.sparse.csr_matrix, dict[str, Any]]:
+def _learnable(split: Path, withheld: Path, stage_key: str) -> tuple[scipy.sparse.csr_matrix, dict[str, Any]]:
     """Interactions of users who are not explained, and room for what an explainer computes from them once."""
     training = load_split(split).train
     rows = np.repeat(np.arange(training.shape[0]), np.diff(training.indptr))
-    training.data[np.isin(rows, load_withheld(units))] = 0.0
+    training.data[np.isin(rows, load_withheld(withheld))] = 0.0
     training.eliminate_zeros()
     freeze(training)
     return training, {}

@@ -14,7 +14,8 @@ from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import IntArray
 from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.recommended_lists import recommended_lists, too_small
-from cfbench_recsys.steps.data import SplitData
+from cfbench_recsys.steps.chunks import write_withheld
+from cfbench_recsys.steps.data import SplitData, load_data
 from cfbench_recsys.users_file import users_in_file
 
 
@@ -45,6 +46,11 @@ def lists_of(
         notes.append(too_small(len(lost), len(users)))
     summary: dict[str, Any] = {"note": "; ".join(notes)} if notes else {}
     return _units_table(data.interactions, users, lists, level), summary
+
+
+def withhold_users(context: TaskContext) -> dict[str, Any]:
+    """Lists the users to explain, from whom no explainer may learn: the same for every level and k."""
+    return write_withheld(context, users_to_explain(context, load_data(context)))
 
 
 def users_to_explain(context: TaskContext, data: SplitData) -> IntArray:
