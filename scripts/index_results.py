@@ -14,7 +14,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def result(folder: Path, name: str, names: list[str]) -> dict[str, Any]:
     return {
         "name": name,
         "command": origin.get("command", ""),
-        "commit": commit_of(origin),
+        "commit": commit_of(origin) or commits_of_rows(tables),
         "hardware": origin.get("hardware", ""),
         "note": origin.get("note", ""),
         "origin": file_of(folder / f"{name}.json"),
@@ -94,6 +94,15 @@ def commit_of(origin: dict[str, Any]) -> str:
         if found:
             return str(found)
     return ""
+
+
+def commits_of_rows(tables: Iterable[Path]) -> str:
+    """The commits that the rows of tables name, each once and in alphabetical order; empty if no row names one."""
+    found = set()
+    for path in tables:
+        with path.open(encoding="utf-8", newline="") as opened:
+            found |= {row["commit"] for row in csv.DictReader(opened) if row.get("commit")}
+    return ", ".join(sorted(found))
 
 
 def file_of(path: Path) -> dict[str, Any]:

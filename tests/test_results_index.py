@@ -118,6 +118,24 @@ def test_the_index_satisfies_its_schema() -> None:
     jsonschema.validate(json.loads((RESULTS / "index.json").read_text(encoding="utf-8")), schema)
 
 
+def test_every_result_measured_here_names_its_command_commit_and_hardware() -> None:
+    index = json.loads((RESULTS / "index.json").read_text(encoding="utf-8"))
+    measured = [one for one in index["results"] if one["command"]]
+    assert {one["name"] for one in index["results"]} - {one["name"] for one in measured} == {"literature"}
+    for one in measured:
+        assert re.search(r"\b[0-9a-f]{7,40}\b", one["commit"]), one["name"]
+        assert one["hardware"], one["name"]
+
+
+def test_the_commits_of_a_result_are_those_of_its_rows_where_its_file_names_none(tmp_path: Path) -> None:
+    (tmp_path / "speed.json").write_text('{"command": "measure"}', encoding="utf-8")
+    (tmp_path / "speed.csv").write_text("ms,commit\n1,2222222\n2,1111111\n3,2222222\n4,\n", encoding="utf-8")
+    (tmp_path / "speed-parts.csv").write_text("ms\n1\n", encoding="utf-8")
+    assert index_results.result(tmp_path, "speed", ["speed"])["commit"] == "1111111, 2222222"
+    (tmp_path / "speed.json").write_text('{"command": "measure", "commit": "3333333"}', encoding="utf-8")
+    assert index_results.result(tmp_path, "speed", ["speed"])["commit"] == "3333333"
+
+
 def test_every_table_belongs_to_a_result() -> None:
     index = json.loads((RESULTS / "index.json").read_text(encoding="utf-8"))
     listed = [table["file"] for result in index["results"] for table in result["tables"]]

@@ -78,6 +78,24 @@ def test_a_plugin_brings_its_components_with_their_owner(install: Install) -> No
     assert plugin("cfbench-mine").problem == ""
 
 
+def test_a_name_of_another_suite_is_not_taken_for_a_misspelling(install: Install) -> None:
+    install("cfbench-toy", TOY)
+    install("cfbench-mine", explainers("mace", "sedc"))
+    other = source(
+        "cfbench_components",
+        "return [Spec(id='core/suite/other', summary='.', target='m:C'),"
+        " Spec(id='other/explainer/mine', summary='.', target='m:C')]",
+    )
+    install("cfbench-other", other)
+    with pytest.raises(UserError) as raised:
+        installed().find("toy", "explainer", "mine")
+    assert str(raised.value) == (
+        "no explainer 'mine'. It belongs to the suite other, this configuration to toy.  (cfbench list explainers)"
+    )
+    with pytest.raises(UserError, match="Did you mean 'mace'"):
+        installed().find("toy", "explainer", "mice")
+
+
 @pytest.mark.parametrize(
     ("code", "requires", "problem"),
     [

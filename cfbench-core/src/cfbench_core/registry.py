@@ -102,6 +102,9 @@ class Registry:
         if defined:
             raise UserError(self._conflict(f"{suite}/{kind}/{name}"))
         hint = did_you_mean(name, self.suites() if kind == "suite" else self.names(suite, kind))
+        others = [one for one in self.suites() if f"{one}/{kind}/{name}" in self._defined]
+        if others and kind != "suite":
+            hint = f" It belongs to the suite {' and '.join(others)}, this configuration to {suite}."
         broken = [f"{plugin.distribution} ({plugin.problem})" for plugin in self.plugins if plugin.problem]
         if broken:
             hint += f" It may be in what could not be loaded: {', '.join(broken)}; see cfbench plugins."

@@ -80,6 +80,13 @@ def test_a_second_call_resumes(paper: Path, cfbench: Command) -> None:
     assert set(last.values()) == {"cached"}
 
 
+def test_the_help_describes_the_folder_of_a_paper_and_offers_no_suite(paper: Path, cfbench: Command) -> None:
+    words = " ".join(cfbench("reproduce", "--help").out.split())
+    assert "The folder of the runs, one for each study; reproductions/PAPER/SCALE unless given." in words
+    assert "runs/" not in words and "--suite" not in words
+    assert "--suite" in cfbench("run", "--help").out
+
+
 def test_a_failed_study_ends_with_exit_code_1(paper: Path, cfbench: Command) -> None:
     found = cfbench("reproduce", "digits", "table-3")
     assert found.code == 1

@@ -255,6 +255,34 @@ def test_a_claim_that_a_missing_data_set_could_change_is_decided_in_part(
     assert ("what was not run could change" in reason) == word.endswith("in part")
 
 
+LISTS = {"statistic": "share-above", "contrast": "level", "subject": "list", "against": "item"}
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        # a is the highest in none of two settings, or in one by ties; with two more settings in up to three of four.
+        ({"statistic": "share-highest", "k": "5 3"}, "refuted in part"),
+        ({"statistic": "share-highest", "k": "5"}, "refuted"),
+        # Lists are above items for none of a and b, or for b by ties; with c for up to two of three.
+        ({**LISTS, "explainer": "a b c"}, "refuted in part"),
+        ({**LISTS, "explainer": "a b"}, "refuted"),
+    ],
+)
+def test_what_was_not_run_could_change_a_claim_together_with_ties(
+    given: dict[str, object], word: str
+) -> None:
+    """a and b are equal for items, b is higher for lists; a is lower for lists than for items, b the same."""
+    rows = [
+        {"explainer": name, "level": level, "metric": "PN-S", "values": [value]}
+        for name, values in (("a", (1.0, 0.5)), ("b", (1.0, 1.0)))
+        for level, value in zip(("item", "list"), values, strict=True)
+    ]
+    one = claim(**({"metric": "PN-S", "against": "b", "level": "item list"} | given))
+    found, reason = _verdict(one, decide(one, frame(rows)))
+    assert found == word, reason
+
+
 def test_means_of_one_user_decide_no_claim() -> None:
     """All draws of one user are the same, so their interval has length zero."""
     rows = [

@@ -58,6 +58,17 @@ def test_sizes_alone_have_verdicts() -> None:
     assert found["verdict"].tolist() == ["confirmed", "refuted"]
 
 
+def test_counts_of_a_data_set_are_shown_without_decimals() -> None:
+    sizes = {"users": (942, 6037), "items": (1283, 3381), "interactions per user": (58.61, 95.27)}
+    rows = [
+        {"item": "table-2", "metric": metric, "ours": ours, "printed": printed, "verdict": "refuted"}
+        for metric, (ours, printed) in sizes.items()
+    ]
+    text = Reproduction(Config()).text(pd.DataFrame(rows).reindex(columns=list(COLUMNS)))
+    for cell in ("942 (6,037, -5,095) ✗", "1,283 (3,381, -2,098) ✗", "58.61 (95.27, -36.66) ✗"):
+        assert cell in text
+
+
 def test_a_mean_over_one_user_is_undecided_whatever_it_is() -> None:
     """It has no interval, and is no size that would be exact."""
     mean = {"item": "table-3", "explainer": "lxr", "deviation": 0.0, "reason": "", "printed": 0.4809}

@@ -169,6 +169,15 @@ def test_fewer_than_ten_algorithms_are_not_ranked(write: Any, make_cell: Any) ->
     assert analysis.notes([run])[0].startswith("mace did not run on all data sets")
 
 
+def test_a_note_on_several_studies_is_shown_once(write: Any, make_cell: Any) -> None:
+    values = {name: [1.0, 1.0] for name in METRICS}
+    runs = [
+        of_paper(write(make_cell("cadex", values, model=model), name=model)) for model in ("mlp", "trees")
+    ]
+    (note,) = analysis.notes(runs)
+    assert "dice" in note and "did not run on all data sets" in note
+
+
 def test_other_studies_are_not_compared(write: Any, make_cell: Any) -> None:
     run = write(make_cell("cadex", {"validity": [1.0]}))
     (run.directory / "config.yaml").write_text("suite: tabular\nprotocol: {factuals: 3}\n")

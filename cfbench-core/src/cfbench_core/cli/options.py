@@ -95,8 +95,8 @@ def run_directory(name: str = "directory") -> Callable[[F], F]:
     return click.argument(name, metavar="DIR", type=_FOLDER)
 
 
-def reading(function: F) -> F:
-    """The options of every command that reads a configuration."""
+def reading(function: F, suite: bool = True) -> F:
+    """The options of every command that reads a configuration; ``suite``: whether the help shows ``--suite``."""
     return _with(
         function,
         click.option(
@@ -111,6 +111,7 @@ def reading(function: F) -> F:
             metavar="SUITE",
             shell_complete=completions.suites,
             help="Without CONFIG: whose default.",
+            hidden=not suite,
         ),
         data_dir,
         click.option(
@@ -123,11 +124,11 @@ def reading(function: F) -> F:
     )
 
 
-def executing(function: F) -> F:
-    """The options of every command that computes."""
+def executing(function: F, output: str = "The run directory; a new one in runs/ unless given.") -> F:
+    """The options of every command that computes; ``output``: the help of ``--output``."""
     return _with(
         function,
-        output_directory("The run directory; a new one in runs/ unless given."),
+        output_directory(output),
         click.option(
             "--executor",
             metavar="EXECUTOR",
@@ -170,13 +171,24 @@ class StudyOptions:
 
 def study(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of :func:`reading` and :func:`executing`, passed on together as ``study``, a StudyOptions."""
+    return reading(executing(_collected(function)))
+
+
+def studies_of_paper(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of :func:`study` for a paper, which determines the suite and has a run for each of its studies."""
+    folder = "The folder of the runs, one for each study; reproductions/PAPER/SCALE unless given."
+    return reading(executing(_collected(function), output=folder), suite=False)
+
+
+def _collected(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Called with each option by itself, calls the function with all of StudyOptions as ``study``."""
 
     @functools.wraps(function)
     def collected(**values: Any) -> Any:
         names = [field.name for field in dataclasses.fields(StudyOptions)]
         return function(study=StudyOptions(**{name: values.pop(name) for name in names}), **values)
 
-    return reading(executing(collected))
+    return collected
 
 
 def _with(function: F, *options: Callable[[F], F]) -> F:

@@ -6,14 +6,16 @@ common is a setting. ``claim_statistics.py`` has the statistics. The interval of
 values over draws of users; the statistics of printed means have none.
 
 A claim about explainers, data sets, lengths of lists or levels of which some were not run is decided in part only if their
-means could change it, and one about the means of a single user not at all. A difference of which so few users have any that
-one limit of its interval is zero is undecided, too: no draw of the users can give the other sign.
+means could change it, however ties are counted, and one about the means of a single user not at all. A difference of
+which so few users have any that one limit of its interval is zero is undecided, too: no draw of the users can give the
+other sign.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -139,15 +141,14 @@ def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
         if name in OF_ORDERS and only_ties(subject[0], against[0]):
             return Decided(Interval(np.nan), counted, missing, tied="all explainers tie")
         return nothing
-    readings = tuple(
-        _interval(STATISTICS[name](subject, against, ties)) for ties in (0.0, 1.0) if name in WITH_TIES
-    )
+    readings = tuple(_interval(STATISTICS[name](subject, against, ties)) for ties in _ties_of(name))
     end = at_a_bound(subject[0], against[0]) if name in OF_DIFFERENCES else np.nan
     tied = "" if np.isnan(end) else f"tied: all means are {end:g}"
     if "users" in frame and frame["users"].min() < 2:
         tied = ONE_USER
-    bounds = _with_missing_explainers(claim, name, (subject, against), _interval(found), frame, missing)
-    bounds = _with_missing_settings(claim, name, bounds or (_interval(found),), frame) or bounds
+    of_these = (_interval(found), *readings)
+    bounds = _with_missing_explainers(claim, name, (subject, against), of_these, frame, missing)
+    bounds = _with_missing_settings(claim, name, bounds or of_these, frame) or bounds
     return Decided(_interval(found), counted, missing, readings, tied, bounds)
 
 
@@ -155,22 +156,27 @@ def _with_missing_explainers(
     claim: Mapping[Any, Any],
     name: str,
     sides: tuple[FloatArray, FloatArray],
-    found: Interval,
+    found: tuple[Interval, ...],
     frame: pd.DataFrame,
     missing: tuple[str, ...],
 ) -> tuple[Interval, ...]:
-    """What a statistic could be if the missing explainers had been run; empty if none is missing."""
+    """What a statistic could be if the missing explainers had been run; empty if none is missing.
+
+    ``found`` is the statistic, and its readings where ties count.
+    """
     wanted = _wanted(claim).get("explainer", [])
     absent = [one for one in wanted if one in missing]
     if not absent:
         return ()
     if claim["contrast"] == "explainer" and name in MONOTONIC:
         against = sum(one in absent for one in _listed(claim["against"]))
-        ends = with_missing_options(STATISTICS[name], *sides, (len(absent) - against, against))
-        return tuple(_interval(end) for end in ends)
+        counts = (len(absent) - against, against)
+        ways: list[Callable[..., FloatArray]] = [STATISTICS[name]]
+        ways += [partial(STATISTICS[name], ties=ties) for ties in _ties_of(name)]
+        return tuple(_interval(end) for way in ways for end in with_missing_options(way, *sides, counts))
     of_shares = name.startswith("share-") or (name == "mean-gap" and claim["metric"] not in UNBOUNDED)
     if of_shares and claim["contrast"] != "explainer":
-        low, high = found.limits
+        low, high = _limits(found)
         present = frame["explainer"].nunique()
         return tuple(Interval(end) for end in with_missing_settings(low, high, present, len(absent)))
     return Interval(-np.inf), Interval(np.inf)
@@ -191,8 +197,7 @@ def _with_missing_settings(
     present = len(frame[labels].drop_duplicates()) if labels else whole
     if present >= whole:
         return ()
-    limits = [limit for one in found for limit in one.limits]
-    low, high = min(limits), max(limits)
+    low, high = _limits(found)
     if name == "largest":
         return Interval(low), Interval(np.inf)
     ends = with_missing_settings(low, high, present, whole - present, _range(claim, name))
@@ -210,6 +215,17 @@ def _range(claim: Mapping[Any, Any], name: str) -> tuple[float, float]:
     if name in OF_DIFFERENCES and not set(_listed(claim["metric"])) & {*UNBOUNDED}:
         return (0.0 if name == "mean-gap" else -1.0), 1.0
     return -np.inf, np.inf
+
+
+def _ties_of(name: str) -> tuple[float, ...]:
+    """The two ways to count ties, against and for the subject; none where ties do not count."""
+    return (0.0, 1.0) if name in WITH_TIES else ()
+
+
+def _limits(found: Iterable[Interval]) -> tuple[float, float]:
+    """The least and the greatest limit of some intervals."""
+    limits = [limit for one in found for limit in one.limits]
+    return min(limits), max(limits)
 
 
 def _interval(found: FloatArray) -> Interval:

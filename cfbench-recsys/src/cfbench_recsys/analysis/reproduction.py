@@ -333,7 +333,7 @@ def _cell(row: Mapping[Any, Any]) -> str:
         Interval(row["ours"], row["ci_low"], row["ci_high"]),
         row["printed"],
         row["verdict"],
-        _number,
+        _number if row["explainer"] else _size,
         deviation=row["printed_deviation"],
         state=str(row["reason"]).partition(":")[0],
     )
@@ -344,6 +344,11 @@ def _number(value: float) -> str:
     if value == round(value) and abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4f}" if abs(value) < 10 else f"{value:,.2f}"
+
+
+def _size(value: float) -> str:
+    """A count of a data set without decimals, other sizes as any number."""
+    return f"{value:,.0f}" if value == round(value) else _number(value)
 
 
 def _claim_lines(claims: pd.DataFrame) -> tuple[list[str], list[list[str]]]:

@@ -133,7 +133,7 @@ class Reproduction:
                     f"{listed(absent)} did not run on all data sets, and ranks among fewer than ten are not comparable: "
                     "tables 4 and 5 are missing"
                 )
-        return found
+        return list(dict.fromkeys(found))
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: model, item (table 4, ...), group, dataset, measure, explainer, printed, ours, difference,

@@ -58,7 +58,7 @@ TEXT_FORMATS = ("table", "csv", "markdown", "html", "latex", "json")
 )
 @click.option("--list", "listing", is_flag=True, help="List tables and figures; compute nothing.")
 @options.output_format(*TEXT_FORMATS)
-@options.study
+@options.studies_of_paper
 def command(
     paper: str | None,
     items: tuple[str, ...],
@@ -71,9 +71,10 @@ def command(
     """Reproduce tables and figures of a PAPER: run what they need, and compare with the printed numbers.
 
     ITEM is a table or figure such as table-3; without it, all that can be reproduced. Each number and each claim gets
-    a verdict: confirmed, refuted, undecided, not reproducible or not comparable, with the reason. Without PAPER, or
-    with --list, nothing is computed. Runs are stored below reproductions/PAPER/SCALE, or in the folder given by
-    --output; a command that was stopped resumes when it is called again.
+    a verdict with its reason: confirmed or refuted (a claim also in part, where something was not run), undecided, not
+    reproducible or not comparable. Without PAPER, or with --list, nothing is computed. Runs are stored below
+    reproductions/PAPER/SCALE, or in the folder given by --output; a command that was stopped resumes when it is called
+    again.
     """
     if study.suite is not None:
         raise UserError("--suite does not apply to reproduce: the paper determines the suite")
