@@ -85,9 +85,15 @@ def read_edits(
 
     Raises:
         UserError: if an edge to be removed is not in ``graph`` (users, items), or one to be added is; if an edit is
-            outside the scope of its unit, or has more edges than the protocol allows.
+            outside the scope of its unit, or has more edges than the protocol allows; if a row has an importance.
     """
     edges = _Edges(table, interactions, units)
+    if "importance" in edges.table and (weighted := edges.table["importance"].notna()).any():
+        row = edges.table[weighted].iloc[0]
+        raise UserError(
+            f"explanations: unit {row['unit']!r} gives {row['edge_item']!r} the importance {row['importance']:g}, but edits "
+            "have none: importances are rows of the format implicit (column format)"
+        )
     ops = edges.table["op"].map(OPS)
     if ops.isna().any():
         wrong = edges.table["op"][ops.isna()].iloc[0]
