@@ -115,8 +115,8 @@ class _Edges:
         self.interactions = interactions
         self.table = table[where >= 0]
         self.rows: IntArray = where[where >= 0].astype(np.int64)
-        self.users = _indices(self.table["edge_user"], interactions.user_ids, "edge_user", interactions.name)
-        self.items = _indices(self.table["edge_item"], interactions.item_ids, "edge_item", interactions.name)
+        self.users = _indices(self.table, "edge_user", interactions.user_ids, interactions.name)
+        self.items = _indices(self.table, "edge_item", interactions.item_ids, interactions.name)
         keys = pd.Series(list(zip(self.rows, self.users, self.items, strict=True)))
         if keys.duplicated().any():
             row = self.table[keys.duplicated().to_numpy()].iloc[0]
@@ -152,9 +152,10 @@ class _Edges:
         return places
 
 
-def _indices(ids: pd.Series, known: np.ndarray, column: str, name: str) -> IntArray:
-    found = pd.Index(known).get_indexer(ids.astype(str))
+def _indices(table: pd.DataFrame, column: str, known: np.ndarray, name: str) -> IntArray:
+    found = pd.Index(known).get_indexer(table[column].astype(str))
     if (found < 0).any():
-        raise UserError(f"explanations: {column} {ids[found < 0].iloc[0]!r} is not in {name}")
+        row = table[found < 0].iloc[0]
+        raise UserError(f"explanations: unit {row['unit']!r}: {column} {row[column]!r} is not in {name}")
     indices: IntArray = found.astype(np.int64)
     return indices
