@@ -139,6 +139,23 @@ class Cached(torch.nn.Module):
         return found if self.other is None else found + self.other(self.table.weight, edge_index, edge_weight)
 
 
+class RandomFeatures(torch.nn.Module):
+    """Features drawn at random, which belong to its state dict only if ``persistent``."""
+
+    def __init__(
+        self, num_nodes: int, width: int = 5, persistent: bool = False, seed: int | None = None
+    ) -> None:
+        super().__init__()
+        drawn = torch.randn(
+            num_nodes, width, generator=None if seed is None else torch.Generator().manual_seed(seed)
+        )
+        self.register_buffer("features", drawn, persistent=persistent)
+        self.layer = GCNConv(width, width)
+
+    def forward(self, edge_index: Any, edge_weight: Any) -> Any:
+        return self.layer(self.features, edge_index, edge_weight)
+
+
 class CachedByHand(UnionLightGCN):
     """Keeps what it computed first."""
 

@@ -105,8 +105,8 @@ def test_edits_survive_the_table_in_any_order(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (("anna", "anna", "z", "remove", 1.0), "edge_item 'z' is not in shop"),
-        (("anna", "carl", "p", "remove", 1.0), "edge_user 'carl' is not in shop"),
+        (("anna", "anna", "z", "remove", 1.0), "unit 'anna': edge_item 'z' is not in shop"),
+        (("anna", "carl", "p", "remove", 1.0), "unit 'anna': edge_user 'carl' is not in shop"),
         (("anna", "bob", "p", "remove", 1.0), "names an edge of user 'bob', outside its scope user-vector"),
         (("anna", "anna", "s", "remove", 1.0), "'s', which is not in the history of user 'anna'"),
         (("anna", "anna", "p", "remove", np.nan), "gives 'p' no finite number as importance (got nan)"),

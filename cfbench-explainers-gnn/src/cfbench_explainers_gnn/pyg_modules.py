@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -212,10 +212,35 @@ class GraphModule:
         Raises:
             UserError: if an embedding is not finite, or does not depend on the graph alone.
         """
+        with self._in_evaluation():
+            return self._check(_Trial(self, interactions))
+
+    def check_recreated(self, other: GraphModule, interactions: scipy.sparse.csr_matrix) -> None:
+        """That ``other``, the same module created again, has the same embeddings once it has the same weights.
+
+        Raises:
+            UserError: if not: it uses numbers drawn at random that are not among its weights.
+        """
+        import torch
+
+        if {part.dtype for part in self.wrapper.parameters() if part.is_floating_point()} <= {torch.float64}:
+            other.wrapper.double()
+        other.wrapper.load_state_dict(self.wrapper.state_dict())
+        with self._in_evaluation(), other._in_evaluation(), torch.no_grad():
+            trial = _Trial(self, interactions)
+            if not trial.same(_Trial(other, interactions).whole(), trial.whole()):
+                raise UserError(
+                    f"pyg: {self.reference} computes something else when it is created again with the same weights: does it "
+                    "draw random numbers that are not in its state dict? Register them as a buffer"
+                )
+
+    @contextlib.contextmanager
+    def _in_evaluation(self) -> Iterator[None]:
+        """All parts of the module as in evaluation."""
         training = [part for part in self.wrapper.modules() if part.training]
         self.wrapper.eval()
         try:
-            return self._check(_Trial(self, interactions))
+            yield
         finally:
             for part in training:  # each by itself: a module may keep parts of it in evaluation
                 part.training = True

@@ -161,6 +161,7 @@ class PyG:
             torch.manual_seed(int(random.integers(2**31)))  # the module draws its parameters and its dropout
             graph = self._created(split.train.shape)
             graph.check(split.train)
+            self._check_recreated(graph, split.train)
             training = Training(graph, split.train, self.config, random)
             validation = sample_of(split.validation, generator("pyg", "validation"))
 
@@ -191,17 +192,19 @@ class PyG:
             graph = self._created(interactions.shape)
         names = {name if name == FEATURES else f"module.{name}": name for name in state}
         tensors = {name: torch.as_tensor(np.array(state[short])) for name, short in names.items()}
+        graph.wrapper.double()  # before its weights are read, which would be rounded to the precision of the module
         try:
             graph.wrapper.load_state_dict(tensors)
         except RuntimeError as error:
             reason = one_line(" ".join(str(error).split()).replace("module.", ""))
             raise UserError(f"pyg: the weights do not fit {self.config.factory}: {reason}") from None
         self._state = dict(state)
-        graph.wrapper.double().eval().requires_grad_(False)
+        graph.wrapper.eval().requires_grad_(False)
         self._interactions = interactions.sorted_indices()
         self._edges: tuple[Tensor, Tensor] = index_tensors(self._interactions.nonzero())
         self._graph = graph
         self._no_gradients = graph.check(interactions)
+        self._check_recreated(graph, interactions)
         self._polynomial = _polynomial_of(graph, interactions)
         with torch.no_grad():
             ones = torch.ones(len(self._edges[0]), dtype=torch.float64)
@@ -326,6 +329,14 @@ class PyG:
         own = of_users[torch.arange(graphs), users]
         scores: Tensor = torch.einsum("bd,bid->bi", own, of_items)
         return scores
+
+    def _check_recreated(self, graph: GraphModule, interactions: scipy.sparse.csr_matrix) -> None:
+        """That another module with the weights of this one computes the same: all tasks explain one model."""
+        import torch
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(torch.initial_seed() ^ 1)  # other numbers than when ``graph`` was created
+            graph.check_recreated(self._created(interactions.shape), interactions)
 
     def _created(self, shape: tuple[int, int]) -> GraphModule:
         default = light_gcn if self.config.factory == DEFAULT else None

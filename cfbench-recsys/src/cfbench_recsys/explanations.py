@@ -85,9 +85,15 @@ def read_edits(
 
     Raises:
         UserError: if an edge to be removed is not in ``graph`` (users, items), or one to be added is; if an edit is
-            outside the scope of its unit, or has more edges than the protocol allows.
+            outside the scope of its unit, or has more edges than the protocol allows; if a row has an importance.
     """
     edges = _Edges(table, interactions, units)
+    if "importance" in edges.table and (weighted := edges.table["importance"].notna()).any():
+        row = edges.table[weighted].iloc[0]
+        raise UserError(
+            f"explanations: unit {row['unit']!r} gives {row['edge_item']!r} the importance {row['importance']:g}, but edits "
+            "have none: importances are rows of the format implicit (column format)"
+        )
     ops = edges.table["op"].map(OPS)
     if ops.isna().any():
         wrong = edges.table["op"][ops.isna()].iloc[0]
@@ -109,8 +115,8 @@ class _Edges:
         self.interactions = interactions
         self.table = table[where >= 0]
         self.rows: IntArray = where[where >= 0].astype(np.int64)
-        self.users = _indices(self.table["edge_user"], interactions.user_ids, "edge_user", interactions.name)
-        self.items = _indices(self.table["edge_item"], interactions.item_ids, "edge_item", interactions.name)
+        self.users = _indices(self.table, "edge_user", interactions.user_ids, interactions.name)
+        self.items = _indices(self.table, "edge_item", interactions.item_ids, interactions.name)
         keys = pd.Series(list(zip(self.rows, self.users, self.items, strict=True)))
         if keys.duplicated().any():
             row = self.table[keys.duplicated().to_numpy()].iloc[0]
@@ -146,9 +152,10 @@ class _Edges:
         return places
 
 
-def _indices(ids: pd.Series, known: np.ndarray, column: str, name: str) -> IntArray:
-    found = pd.Index(known).get_indexer(ids.astype(str))
+def _indices(table: pd.DataFrame, column: str, known: np.ndarray, name: str) -> IntArray:
+    found = pd.Index(known).get_indexer(table[column].astype(str))
     if (found < 0).any():
-        raise UserError(f"explanations: {column} {ids[found < 0].iloc[0]!r} is not in {name}")
+        row = table[found < 0].iloc[0]
+        raise UserError(f"explanations: unit {row['unit']!r}: {column} {row[column]!r} is not in {name}")
     indices: IntArray = found.astype(np.int64)
     return indices

@@ -73,3 +73,15 @@ def test_cells_of_which_a_table_has_no_rows_are_skipped(shop: Path, tmp_path: Pa
             ("list", "explicit", 100),
         )
     }
+
+
+def test_importances_without_a_format_are_not_read_as_edits(shop: Path, tmp_path: Path) -> None:
+    """They would be edits that remove the whole history."""
+    done = run(study(shop), out=tmp_path / "run")
+    table = elsewhere(done, tmp_path / "theirs.parquet")
+    pd.read_parquet(table).drop(columns="format").to_parquet(table)
+    both = study(shop, protocol={"k": [3], "level": ["item"], "users": 100})
+    scored = execute(prepare(both, explanations=table), out=tmp_path / "scored")
+    implicit, explicit = sorted(scored.cells(), key=lambda cell: cell.labels["format"] != "implicit")
+    assert implicit.status == "ok" and explicit.status == "failed"
+    assert "but edits have none: importances are rows of the format implicit" in explicit.reason
