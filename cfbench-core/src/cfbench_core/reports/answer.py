@@ -96,7 +96,8 @@ def _of_several(metric: str, leads: Sequence[Lead]) -> Iterator[str]:
         for standing in standings:
             if standing not in first and standing.measured == standing.best > 0:
                 took = f"{standing.name} took part in only {standing.measured} of them"
-                yield f"{took} and is best, or tied for best, in each."
+                where = "there" if standing.measured == 1 else "in each"
+                yield f"{took} and is best, or tied for best, {where}."
     if all(
         lead.names == leads[0].names and len(lead.names) == 1 and lead.over_next is None for lead in leads
     ):
