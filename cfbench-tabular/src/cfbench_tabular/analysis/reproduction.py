@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
+from cfbench_core.analysis_tables import join_words
 from cfbench_core.config import Help, Range
 from cfbench_core.reports.verdict_cells import LEGEND, MARKS, verdict_cell
 from cfbench_core.specs import ComponentSpec
@@ -308,21 +309,21 @@ def _part(row: Mapping[Any, Any]) -> str:
 
 def _sentences(table: pd.DataFrame) -> Iterator[str]:
     """What the tables of one model say, in words."""
-    known = _of_total(table).dropna(subset=["ours"])
+    total = _of_total(table)
+    known = total.dropna(subset=["ours"])
     for item, what in (("figure 6", "valid"), ("figure 7", "valid and realistic")):
-        rows = known[known["item"] == item]
-        if len(rows):
+        if len(rows := known[known["item"] == item]):
+            absent = total.loc[(total["item"] == item) & total["ours"].isna(), "explainer"]
+            without = f", without {join_words(list(absent))}" if len(absent) else ""
             yield (
                 f"The share of factuals with a {what} counterfactual is {rows['printed'].mean():.0%} as printed and "
-                f"{rows['ours'].mean():.0%} here, on average over {len(rows)} algorithms."
+                f"{rows['ours'].mean():.0%} here, on average over {len(rows)} algorithms{without}."
             )
     for item in RANKED:
-        rows = known[known["item"] == item]
-        if len(rows):
+        if len(rows := known[known["item"] == item]):
             near = int((rows["difference"].abs() <= 1).sum())
             yield f"{item.capitalize()}: {near} of {len(rows)} ranks differ by one or less."
-    held = table[table["item"] == ITEM].dropna(subset=["ours"])
-    if len(held):
+    if len(held := table[table["item"] == ITEM].dropna(subset=["ours"])):
         yield f"Table 6, claims (among the best {BEST} of the ten algorithms): {count_verdicts(held['verdict'])}."
     if len(held := table[table["item"] == HEADLINES].dropna(subset=["ours"])):
         yield f"Claims of abstract, results and conclusion: {count_verdicts(held['verdict'])}."
@@ -330,8 +331,7 @@ def _sentences(table: pd.DataFrame) -> Iterator[str]:
     for name, rows in decided.groupby("item", sort=False):
         yield f"{str(name).capitalize()}, numbers: {count_verdicts(rows['verdict'])}."
     quality = tidied(table)
-    rows = quality[(quality["item"] == QUALITY)].dropna(subset=["ours"])
-    if len(rows):
+    if len(rows := quality[quality["item"] == QUALITY].dropna(subset=["ours"])):
         near = int((rows["difference"].abs() <= 0.0051).sum())
         yield f"Table A1: {near} of {len(rows)} numbers equal the printed ones to two decimals."
 
