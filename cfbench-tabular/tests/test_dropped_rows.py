@@ -20,7 +20,6 @@ from cfbench_core.cli import main
 from cfbench_core.data_files import DataAccess
 from cfbench_core.errors import UserError
 from cfbench_core.view.queries import RunView
-from cfbench_core.view.viewers import known_store
 from cfbench_tabular.datasets.csv import Config, Csv
 from cfbench_tabular.file_rows import FileRows
 from cfbench_tabular.prepared_dataset import PreparedDataset
@@ -89,7 +88,6 @@ def made(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CFBENCH_CACHE_DIR", str(folder / "cache"))
         run = cfbench_core.run(config_of(folder / "people.csv", how), out=folder / "run")
-        known_store.cache_clear()  # of the cache of the run before
         yield list(csv.DictReader(io.StringIO(text))), how, run
 
 

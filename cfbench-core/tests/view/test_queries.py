@@ -13,6 +13,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.reports.tables import tables
 from cfbench_core.run_directory import Run
 from cfbench_core.view.queries import TIME_COLUMN, RunView, comparison
+from cfbench_core.view.viewers import known_store
 
 
 @pytest.fixture(scope="module")
@@ -162,3 +163,11 @@ def test_two_runs_are_compared_as_cfbench_compare_does(tmp_path: Path) -> None:
 def test_all_answers_are_strict_json(view: RunView) -> None:
     for found in (view.overview(), view.units(0), view.unit(0, "u3/2"), view.disagreement(0, "gini")):
         json.dumps(found, allow_nan=False)
+
+
+def test_the_cache_is_the_one_that_the_environment_names_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "other", "one"):
+        monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / name))
+        assert known_store().root == tmp_path / name / "artifacts"

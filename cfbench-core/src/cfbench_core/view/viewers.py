@@ -53,12 +53,18 @@ class UnitData:
         return store.path(role, key) if key is not None and store.has(role, key) else None
 
 
-@functools.cache
 def known_store() -> Store:
     """The cache, with the files that were already compared with their checksums."""
+    from cfbench_core.store import default_root
+
+    return _store_in(default_root())
+
+
+@functools.lru_cache(maxsize=4)
+def _store_in(root: Path) -> Store:
     from cfbench_core.store import Store
 
-    return Store()
+    return Store(root)
 
 
 def recorded_stages(run: Run, cell: str) -> Mapping[str, str]:
