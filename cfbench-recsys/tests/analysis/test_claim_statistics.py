@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -47,6 +48,15 @@ def share_lowest(subject: list[Row], against: list[Row]) -> float:
 
 def share_above(subject: list[Row], against: list[Row]) -> float:
     return mean([float(x > y) for one, other in settings(subject, against) for x in one for y in other])
+
+
+def share_rising(subject: list[Row], against: list[Row]) -> float:
+    steps = [(x, y) for row in subject for x, y in itertools.pairwise(row)]
+    return mean([float(y > x) for x, y in steps if not math.isnan(x) and not math.isnan(y)])
+
+
+def share_falling(subject: list[Row], against: list[Row]) -> float:
+    return share_rising([row[::-1] for row in subject], against)
 
 
 def place_from_top(subject: list[Row], against: list[Row]) -> float:
@@ -116,6 +126,8 @@ ORACLES: dict[str, Oracle] = {
     "share-highest": share_highest,
     "share-lowest": share_lowest,
     "share-above": share_above,
+    "share-rising": share_rising,
+    "share-falling": share_falling,
     "place-from-top": place_from_top,
     "mean-difference": mean_difference,
     "mean-gap": mean_gap,

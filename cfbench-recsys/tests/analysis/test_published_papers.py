@@ -81,6 +81,19 @@ def test_claims_of_refined_fidelity_are_decided(fidelity_run: Any) -> None:
     assert set(numbers["verdict"]) == {"not comparable"} and set(numbers["variant"]) == {"", "paper"}
 
 
+def test_a_curve_that_turns_back_is_not_monotonic(write: Any, make_cell: Any) -> None:
+    """DEL falls to its lowest value at once and rises from there on: lower than at first, but not falling."""
+    scores = fidelity_scores(0.3)
+    users = np.array(scores["DEL-all@1"]) - np.mean(scores["DEL-all@1"])
+    for k_e, mean in enumerate((0.9, 0.2, 0.3, 0.4, 0.5), start=1):
+        scores[f"DEL-all@{k_e}"] = [*(mean + users)]
+    cells = [make_cell(name, scores, dataset="ml-1m", k=1, scope="user-vector") for name in SIX]
+    claims = Reproduction(Config(paper="refined-fidelity")).table([write(*cells)]).set_index("claim")
+    assert claims.loc["monotonic-del", "ours"] == pytest.approx(0.25)
+    assert claims.loc["monotonic-del", "verdict"] == "refuted"
+    assert claims.loc["monotonic-ins", "verdict"] == "confirmed"
+
+
 def test_every_claim_names_a_statistic_and_known_explainers() -> None:
     for claim in published_fidelity.claims().to_dict("records"):
         assert claim["statistic"] in STATISTICS
@@ -112,22 +125,29 @@ RANKED = ("lxr", "accent", "lime-rs", "shap", "cosine", "jaccard")
 
 
 def ladder(
-    write: Any, make_cell: Any, turns: bool, variant: str = "paper", names: tuple[str, ...] = RANKED
+    write: Any,
+    make_cell: Any,
+    turns: bool,
+    variant: str = "paper",
+    names: tuple[str, ...] = RANKED,
+    of_metrics: tuple[str, ...] = ("POS-P curve@5", "NEG-P curve@5"),
 ) -> Any:
-    """MF and VAE at two levels; with ``turns`` the first items of VAE are ranked the other way round at the second."""
+    """MF and VAE at two levels; with ``turns`` the first items of VAE are ranked the other way round at the second.
+
+    By the metrics of ``of_metrics``; by others never.
+    """
     cells = []
     for model in ("mf", "vae"):
         for level, share in enumerate(("50%", "100%")):
             for place, name in enumerate(names):
                 label = f"{name}-{variant}" if place < 4 else name
-                first = 0.1 * (len(names) - place if turns and model == "vae" and level else place + 1)
-                values = [
-                    first,
-                    0.5 + 0.2 * place,
-                    0.5 + 0.2 * place,
-                ]  # the items below are always ranked alike
-                units = [value for _ in range(USERS) for value in values]
-                scores = {"POS-P curve@5": units, "NEG-P curve@5": [1 - value for value in units]}
+                turned = len(names) - place if turns and model == "vae" and level else place + 1
+                scores = {}
+                for metric in ("POS-P curve@5", "NEG-P curve@5"):
+                    first = 0.1 * (turned if metric in of_metrics else place + 1)
+                    below = 0.5 + 0.2 * place  # the items below are always ranked alike
+                    units = [first, below, below] * USERS
+                    scores[metric] = units if metric.startswith("POS") else [1 - value for value in units]
                 cells.append(make_cell(label, scores, dataset="ml-1m", model=f"{model}@{share}", k=3))
     done = write(*cells, name=f"{variant}-{turns}")
     config = {
@@ -149,8 +169,18 @@ def test_a_ranking_that_turns_at_the_first_item_gains_from_the_others(write: Any
     assert claims.loc["mf-stable", "verdict"] == "confirmed"
     assert claims.loc["lxr-best", "ours"] == 1.0 and claims.loc["lxr-best", "printed"] == 1.0
     # Both metrics turn alike: neither is more stable.
-    assert claims.loc["neg-more-stable", "ours"] == pytest.approx(0.0)
-    assert claims.loc["neg-more-stable", "verdict"] != "confirmed"
+    for name in ("neg-more-stable", "neg-more-stable-at-1"):
+        assert claims.loc[name, "ours"] == pytest.approx(0.0)
+        assert claims.loc[name, "verdict"] != "confirmed"
+
+
+def test_one_metric_that_turns_at_the_first_item_is_less_stable(write: Any, make_cell: Any) -> None:
+    run = ladder(write, make_cell, turns=True, of_metrics=("POS-P curve@5",))
+    claims = Reproduction(Config(paper="beyond-top-1")).table([run]).set_index("claim")
+    # VAE: rho -1 against 1 over the first item, and 1 on both sides over the first two and three; MF: 1 everywhere.
+    assert claims.loc["neg-more-stable-at-1", "ours"] == pytest.approx(1.0)
+    assert claims.loc["neg-more-stable", "ours"] == pytest.approx(1.0 / 3)
+    assert claims.loc["neg-more-stable", "verdict"] == "confirmed"
 
 
 @pytest.mark.parametrize(("shift", "word"), [(-1.0, "refuted"), (0.15, "undecided"), (1.0, "confirmed")])

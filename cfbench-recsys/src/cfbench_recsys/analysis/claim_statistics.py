@@ -39,6 +39,17 @@ def share_above(subject: FloatArray, against: FloatArray, ties: float = 0.0) -> 
     return _share(pairs.reshape(*pairs.shape[:-3], -1), ties)
 
 
+def share_rising(subject: FloatArray, against: FloatArray, ties: float = 0.0) -> FloatArray:
+    """In which share of the steps from an option of the subject to the next, in the order of the claim, the mean rises."""
+    steps = subject[..., 1:] - subject[..., :-1]
+    return _share(steps.reshape(*steps.shape[:-2], -1), ties)
+
+
+def share_falling(subject: FloatArray, against: FloatArray, ties: float = 0.0) -> FloatArray:
+    """In which share of the steps from an option of the subject to the next, in the order of the claim, the mean falls."""
+    return share_rising(-subject, against, ties)
+
+
 def place_from_top(subject: FloatArray, against: FloatArray, ties: float = 0.5) -> FloatArray:
     """The place of the subject, 1 for the highest mean, on average over the settings in which no option is missing.
 
@@ -182,12 +193,22 @@ MONOTONIC = (
     "largest",
 )
 """Statistics that never fall, or never rise, with a mean of one side, and the converse with a mean of the other."""
-WITH_TIES = ("share-highest", "share-lowest", "share-above", "place-from-top", "most-often-highest")
+WITH_TIES = (
+    "share-highest",
+    "share-lowest",
+    "share-above",
+    "place-from-top",
+    "share-rising",
+    "share-falling",
+    "most-often-highest",
+)
 
 STATISTICS: Mapping[str, Callable[..., FloatArray]] = {
     "share-highest": share_highest,
     "share-lowest": share_lowest,
     "share-above": share_above,
+    "share-rising": share_rising,
+    "share-falling": share_falling,
     "place-from-top": place_from_top,
     "mean-difference": mean_difference,
     "mean-gap": mean_gap,
