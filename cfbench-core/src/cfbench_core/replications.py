@@ -92,6 +92,7 @@ class Replication:
         options: of the analysis.
         other_data: further options of the analysis for a study of other data sets, such as ``{"other_data": True}``.
         column: of the analysis's table, that says to which item a row belongs.
+        seeds: whether the analysis compares runs of several seeds, so that each study can be run once for each.
         stored: the name of the stored result in the documentation; empty if there is none.
     """
 
@@ -103,6 +104,7 @@ class Replication:
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     other_data: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     column: str = "item"
+    seeds: bool = False
     stored: str = ""
 
     def __post_init__(self) -> None:
@@ -166,6 +168,32 @@ class Replication:
             raise UserError(f"{named} of {self.title}: there is no study at the scale {scale}")
         return found
 
+    def with_seeds(
+        self, studies: Sequence[ReplicationStudy], seeds: Sequence[int], changes: Sequence[str] = ()
+    ) -> list[ReplicationStudy]:
+        """Each study once for each seed, named ``STUDY-seed-N``; as they are if no seed is given.
+
+        Raises:
+            UserError: if the analysis does not compare several seeds, or ``changes`` set the seed as well.
+        """
+        if not seeds:
+            return list(studies)
+        if not self.seeds:
+            raise UserError(
+                f"--seeds does not apply to {self.title}: its analysis compares the seeds that its studies have"
+            )
+        if any(change.startswith("seed=") for change in changes):
+            raise UserError("the seed is set twice, by --seeds and by --set")
+        return [
+            dataclasses.replace(
+                study,
+                name=f"{study.name}-seed-{seed}",
+                changes={scale: (*given, f"seed={seed}") for scale, given in study.changes.items()},
+            )
+            for seed in dict.fromkeys(seeds)
+            for study in studies
+        ]
+
     def rows(self, table: pd.DataFrame, items: Sequence[PublishedItem]) -> pd.DataFrame:
         """The rows of the analysis's table that belong to these items."""
         wanted = {value for item in items for value in (item.rows or (item.name,))}
@@ -222,6 +250,7 @@ def reproduce(
     out: str | Path | None = None,
     registry: Registry | None = None,
     set: Sequence[str] = (),
+    seeds: Sequence[int] = (),
     fresh: bool = False,
     observer: Any = None,
     **options: Any,
@@ -234,12 +263,13 @@ def reproduce(
         scale: "small" or "paper".
         out: the folder of the runs, one for each study; ``reproductions/PAPER/SCALE`` if None. Called again, it resumes.
         set: further changes of every study's configuration.
+        seeds: run each study once for each of these seeds; with its own seed if empty.
         fresh: compute everything again, whatever the cache holds.
         observer: is notified of progress.
         options: as in :func:`cfbench_core.api.prepare`.
 
     Raises:
-        UserError: for an unknown paper, table or scale, and for studies that cannot run here.
+        UserError: for an unknown paper, table or scale, and for studies that cannot run here, or not with several seeds.
     """
     from cfbench_core.api import execute, prepare
 
@@ -250,7 +280,7 @@ def reproduce(
         return prepare_study(study, scale, set, prepare, registry=registry, **options)
 
     chosen = replication.chosen(items, scale)
-    studies = replication.studies_of(chosen, scale)
+    studies = replication.with_seeds(replication.studies_of(chosen, scale), seeds, set)
     for study in studies[1:]:
         planned(study)  # what cannot be read or planned is known before the first one runs
     runs = [

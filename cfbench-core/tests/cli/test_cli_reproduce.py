@@ -157,7 +157,10 @@ def test_the_list_of_named_items_has_no_others(paper: Path, cfbench: Command) ->
         (("digits", "table-1", "--list", "--set", "data=numbrs"), "Did you mean 'numbers'?"),
         (("digits", "table-1", "--list", "--data", "numbers"), "data: must be one dataset"),
         (("digits", "table-1", "--list", "--set", "data.cout=3"), "Did you mean 'count'?"),
-        (("--data", "numbers"), "--data and --set change the studies of one paper"),
+        (("--data", "numbers"), "--data, --set and --seeds change the studies of one paper"),
+        (("--seeds", "1"), "--data, --set and --seeds change the studies of one paper"),
+        (("digits", "--seeds", "1,x"), "--seeds 1,x: must be whole numbers separated by commas"),
+        (("digits", "--seeds", "1", "--set", "seed=2"), "the seed is set twice, by --seeds and by --set"),
     ],
 )
 def test_a_wrong_call_is_one_line(
@@ -180,6 +183,25 @@ def test_the_call_from_python_is_the_same(paper: Path) -> None:
     with pytest.raises(UserError, match="scale must be one of small, paper"):
         reproduce("digits", scale="large")
     assert find_replication("digits")[1].title == "Digits"
+
+
+def test_each_study_runs_once_for_each_seed(paper: Path, cfbench: Command) -> None:
+    found = cfbench("reproduce", "digits", "table-1", "--seeds", "3,4,3", "--format", "csv")
+    assert found.code == 0, found.err
+    runs = sorted((paper / "reproductions/digits/small").iterdir())
+    assert [run.name for run in runs] == ["sums-seed-3", "sums-seed-4"]
+    assert [Run(run).config["seed"] for run in runs] == [3, 4]
+    same = reproduce("digits", ["table-1"], seeds=(3, 4), out=paper / "here")
+    assert [run.config["seed"] for run in same.runs] == [3, 4]
+    assert float(next(csv.DictReader(io.StringIO(found.out)))["ours"]) == same.table["ours"].iloc[0]
+
+
+def test_seeds_of_studies_are_not_replaced() -> None:
+    study = ReplicationStudy(name="a", config="p:a.yaml", changes={"small": ("seed=7",)})
+    fixed = Replication(title="T", paper="p", studies=(study,), items=(), analysis="a")
+    assert fixed.with_seeds([study], ()) == [study]
+    with pytest.raises(UserError, match="--seeds does not apply to T"):
+        fixed.with_seeds([study], (1, 2))
 
 
 def test_a_replication_cannot_name_unknown_studies_or_hide_a_reason() -> None:

@@ -94,6 +94,23 @@ def test_a_curve_that_turns_back_is_not_monotonic(write: Any, make_cell: Any) ->
     assert claims.loc["monotonic-ins", "verdict"] == "confirmed"
 
 
+def test_a_claim_of_several_seeds_is_the_mean_over_them(write: Any, make_cell: Any) -> None:
+    """LXR has the highest INS with one seed, Cosine with the other; numbers are shown for each."""
+    runs = []
+    for seed, best in enumerate(("lxr", "cosine")):
+        cells = [
+            make_cell(name, fidelity_scores(0.5 if name == best else 0.1), dataset="ml-1m", k=1)
+            for name in SIX
+        ]
+        run = write(*cells, name=f"seed-{seed}")
+        (run.directory / "config.yaml").write_text(yaml.safe_dump({"seed": seed}))
+        runs.append(run)
+    table = Reproduction(Config(paper="refined-fidelity")).table(runs)
+    claims = table[table["item"] == "claims"].set_index("claim")
+    assert claims.loc["lxr-best-ins", ["ours", "n"]].tolist() == [0.5, 10]
+    assert set(table.loc[table["item"] != "claims", "run"]) == {"seed 0", "seed 1"}
+
+
 def test_every_claim_names_a_statistic_and_known_explainers() -> None:
     for claim in published_fidelity.claims().to_dict("records"):
         assert claim["statistic"] in STATISTICS

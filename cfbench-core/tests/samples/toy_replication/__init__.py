@@ -67,6 +67,7 @@ def digits(config: None = None) -> Replication:
         title="Digits",
         paper="digits2020",
         analysis="printed",
+        seeds=True,
         studies=(
             ReplicationStudy(
                 name="sums",

@@ -50,6 +50,7 @@ def cfexprec(config: None = None) -> Replication:
         analysis="reproduction",
         options={"paper": "cfexprec"},
         other_data={"other_data": True},
+        seeds=True,
         stored="replication-cfexprec",
         studies=(
             _study("table-3", _USERS, 1.4, 36.1),

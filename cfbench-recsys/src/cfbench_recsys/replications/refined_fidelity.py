@@ -26,6 +26,7 @@ def refined_fidelity(config: None = None) -> Replication:
         analysis="reproduction",
         options={"paper": "refined-fidelity"},
         other_data={"other_data": True},
+        seeds=True,
         stored="replication-refined-fidelity",
         studies=(
             ReplicationStudy(

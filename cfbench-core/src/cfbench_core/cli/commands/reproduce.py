@@ -42,6 +42,7 @@ TEXT_FORMATS = ("table", "csv", "markdown", "html", "latex", "json")
         "cfbench reproduce cf-tabular table-4              a small version, minutes",
         "cfbench reproduce cf-tabular --scale paper        everything, at the size of the paper",
         "cfbench reproduce refined-fidelity --data debian-python   on other data",
+        "cfbench reproduce cfexprec claims --seeds 0,1,2           every study with three seeds",
         "cfbench reproduce cf-tabular table-4 --format latex > table-4.tex",
     ),
 )
@@ -56,6 +57,13 @@ TEXT_FORMATS = ("table", "csv", "markdown", "html", "latex", "json")
     multiple=True,
     help="Other data sets in place of those of the studies; may be repeated.",
 )
+@click.option(
+    "--seeds",
+    metavar="N,N,...",
+    default="",
+    callback=lambda context, parameter, text: _seeds(text),
+    help="Run each study once for each of these seeds, and decide claims by all of them.",
+)
 @click.option("--list", "listing", is_flag=True, help="List tables and figures; compute nothing.")
 @options.output_format(*TEXT_FORMATS)
 @options.studies_of_paper
@@ -64,6 +72,7 @@ def command(
     items: tuple[str, ...],
     scale: str,
     data: tuple[str, ...],
+    seeds: tuple[int, ...],
     listing: bool,
     form: str,
     study: StudyOptions,
@@ -82,8 +91,10 @@ def command(
     if data:
         study = dataclasses.replace(study, changes=(f"data=[{', '.join(data)}]", *study.changes))
     if paper is None:
-        if study.changes:
-            raise UserError("--data and --set change the studies of one paper: cfbench reproduce PAPER")
+        if study.changes or seeds:
+            raise UserError(
+                "--data, --set and --seeds change the studies of one paper: cfbench reproduce PAPER"
+            )
         _list(papers, form)
         return OK
     component, replication = find_replication(paper)
@@ -95,13 +106,21 @@ def command(
         return OK
     chosen = replication.chosen(items, scale)
     folder = run_folder(paper, scale, study.out)
-    needed = replication.studies_of(chosen, scale)
+    needed = replication.with_seeds(replication.studies_of(chosen, scale), seeds, study.all_changes)
     for one in needed[1:]:
         _planned(replication, one, scale, study, planning=True)
     runs = [_run(replication, one, scale, folder / one.name, study) for one in needed]
     found = compared(component, replication, chosen, scale, runs, changes=study.all_changes)
     _show(found.answer, runs, form)
     return FAILED if any(run.exit_code for run in runs) else OK
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    """(0, 1, 2) of "0,1,2"."""
+    parts = [part.strip() for part in text.split(",")] if text else []
+    if not all(part.isdecimal() for part in parts):
+        raise UserError(f"--seeds {text}: must be whole numbers separated by commas, such as 0,1,2")
+    return tuple(map(int, parts))
 
 
 def _check_changes(replication: Replication, scale: str, study: StudyOptions) -> None:
