@@ -93,3 +93,17 @@ def test_a_nested_option_next_to_a_preset_leaves_the_others_as_the_preset_has_th
     for defaults in (True, False):  # what a run writes says the same
         again = prepare(yaml.safe_load(yaml.safe_dump(resolved_document(config, defaults)))).config
         assert again.explainers == config.explainers
+
+
+@pytest.mark.parametrize("data", ["debian-python", ["debian-python", {"name": "synthetic", "users": 40}]])
+def test_options_next_to_auto_need_not_suit_presets_of_other_data(data: Any) -> None:
+    """LXR's presets are of its variant paper, in which ``hidden`` has another place; none is for these data."""
+    study = {
+        "suite": "recsys",
+        "data": data,
+        "recommenders": ["mf", "popularity"],
+        "explainers": [{"name": "lxr", "preset": "auto", "hidden": 32}],
+        "protocol": {"k": 3, "users": 2, "format": "implicit"},
+    }
+    (lxr,) = prepare(study).config.explainers
+    assert lxr.options.hidden == 32 and lxr.options.variant == "cfbench" and lxr.options_for == ()

@@ -78,13 +78,18 @@ def is_auto(name: yaml.Node | None) -> bool:
 
 
 def options_by_combination(
-    document: Document, node: yaml.MappingNode, spec: ComponentSpec, config: type, model_kind: str
+    document: Document,
+    node: yaml.MappingNode,
+    spec: ComponentSpec,
+    config: type,
+    model_kind: str,
+    models_key: str,
 ) -> Nodes:
-    """The options of a component's node by combination: of all its presets, or of its ``options_for``.
+    """The options of a component's node by combination: of its presets for the document's, or of its ``options_for``.
 
     Args:
         node: the component, the options of a named preset included. config: the class of its options.
-        model_kind: the kind of the suite's models.
+        model_kind: the kind of the suite's models, and ``models_key`` the key that lists them.
 
     Raises:
         ProblemError: if the presets cannot be read, or ``options_for`` is not a mapping of names to options.
@@ -101,8 +106,34 @@ def options_by_combination(
     if auto:
         name = given["preset"]
         known = _known(name, spec)
-        return {preset: _together(node, _taken(document, name, preset, known), config) for preset in known}
+        names = _combinations_of(document, spec, model_kind, models_key)
+        taken = [preset for preset in known if names is None or preset in names]
+        return {preset: _together(node, _taken(document, name, preset, known), config) for preset in taken}
     return _stated(node, given["options_for"], config)
+
+
+def _combinations_of(
+    document: Document, spec: ComponentSpec, model_kind: str, models_key: str
+) -> set[str] | None:
+    """The combinations that a document has for a component, before it is decoded; None if it does not name all."""
+    datasets, models = _named(document, "data"), _named(document, models_key)
+    if spec.kind == model_kind or datasets is None:
+        return datasets
+    return None if models is None else {f"{dataset}-{model}" for dataset in datasets for model in models}
+
+
+def _named(document: Document, key: str) -> set[str] | None:
+    """The names of the components under a key; None if there are none, or some have no name."""
+    found = next((value for name, value in document.root.value if name.value == key), None)
+    entries = found.value if isinstance(found, yaml.SequenceNode) else [found]
+    named = [
+        next((value for name, value in entry.value if name.value == "name"), None)
+        if isinstance(entry, yaml.MappingNode)
+        else entry
+        for entry in entries
+    ]
+    whole = all(isinstance(name, yaml.ScalarNode) for name in named)
+    return {str(name.value) for name in named} if named and whole else None
 
 
 def _stated(node: yaml.MappingNode, given: yaml.Node, config: type) -> Nodes:
