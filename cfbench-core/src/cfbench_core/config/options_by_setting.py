@@ -106,34 +106,40 @@ def options_by_combination(
     if auto:
         name = given["preset"]
         known = _known(name, spec)
-        names = _combinations_of(document, spec, model_kind, models_key)
-        taken = [preset for preset in known if names is None or preset in names]
+        taken = [one for one in known if _may_be_of(document, spec, model_kind, models_key, one)]
         return {preset: _together(node, _taken(document, name, preset, known), config) for preset in taken}
     return _stated(node, given["options_for"], config)
 
 
-def _combinations_of(
-    document: Document, spec: ComponentSpec, model_kind: str, models_key: str
-) -> set[str] | None:
-    """The combinations that a document has for a component, before it is decoded; None if it does not name all."""
+def _may_be_of(
+    document: Document, spec: ComponentSpec, model_kind: str, models_key: str, preset: str
+) -> bool:
+    """Whether a preset is of a combination that a document may have, as far as it can be known before it is decoded."""
     datasets, models = _named(document, "data"), _named(document, models_key)
-    if spec.kind == model_kind or datasets is None:
-        return datasets
-    return None if models is None else {f"{dataset}-{model}" for dataset in datasets for model in models}
+    if datasets is None:
+        return True
+    if spec.kind == model_kind:
+        return preset in datasets
+    if models is None:
+        return any(preset.startswith(f"{dataset}-") for dataset in datasets)
+    return preset in {f"{dataset}-{model}" for dataset in datasets for model in models}
 
 
 def _named(document: Document, key: str) -> set[str] | None:
-    """The names of the components under a key; None if there are none, or some have no name."""
+    """The names of the components under a key; None if there are none, or some have no name (``import``)."""
     found = next((value for name, value in document.root.value if name.value == key), None)
-    entries = found.value if isinstance(found, yaml.SequenceNode) else [found]
-    named = [
-        next((value for name, value in entry.value if name.value == "name"), None)
-        if isinstance(entry, yaml.MappingNode)
-        else entry
-        for entry in entries
-    ]
-    whole = all(isinstance(name, yaml.ScalarNode) for name in named)
-    return {str(name.value) for name in named} if named and whole else None
+    names = set()
+    for entry in found.value if isinstance(found, yaml.SequenceNode) else [found]:
+        given = (
+            {str(name.value): value for name, value in entry.value}
+            if isinstance(entry, yaml.MappingNode)
+            else {}
+        )
+        named = given.get("name") if given else entry
+        if not isinstance(named, yaml.ScalarNode):
+            return None
+        names.add(str(named.value))
+    return names or None
 
 
 def _stated(node: yaml.MappingNode, given: yaml.Node, config: type) -> Nodes:
