@@ -186,6 +186,10 @@ HELD_OUT = {"metric": "POS-P, held out", "value": 0.25, "as_configured": 0.3}
         ({**SEARCHED, "held_out": HELD_OUT}, ""),
         ({}, "says neither where its options were published"),
         ({**SEARCHED, "held_out": HELD_OUT, "trials": 19}, "comes from 19 trials, fewer than 20"),
+        (
+            {**SEARCHED, "held_out": HELD_OUT, "failed": 1},
+            "comes from 19 trials that did not fail, fewer than 20",
+        ),
         (SEARCHED, "does not say what it gains on held-out data"),
         ({**SEARCHED, "held_out": {"value": 0.2}}, "does not say what the options as configured reach"),
         (

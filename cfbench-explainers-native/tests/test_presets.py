@@ -93,3 +93,24 @@ def test_a_nested_option_next_to_a_preset_leaves_the_others_as_the_preset_has_th
     for defaults in (True, False):  # what a run writes says the same
         again = prepare(yaml.safe_load(yaml.safe_dump(resolved_document(config, defaults)))).config
         assert again.explainers == config.explainers
+
+
+@pytest.mark.parametrize(
+    ("data", "recommenders"),
+    [
+        ("debian-python", "mf"),
+        (["debian-python", {"name": "synthetic", "users": 40}], ["mf", {"name": "popularity"}]),
+        ("ml-1m", ["mf", {"import": "cfbench_recsys.recommenders.ease:EASE", "label": "own"}]),
+    ],
+)
+def test_options_next_to_auto_need_not_suit_presets_of_other_data(data: Any, recommenders: Any) -> None:
+    """LXR's presets are of its variant paper, in which ``hidden`` has another place; none is for these data."""
+    study = {
+        "suite": "recsys",
+        "data": data,
+        "recommenders": recommenders,
+        "explainers": [{"name": "lxr", "preset": "auto", "hidden": 32}],
+        "protocol": {"k": 3, "users": 2, "format": "implicit"},
+    }
+    (lxr,) = prepare(study).config.explainers
+    assert lxr.options.hidden == 32 and lxr.options.variant == "cfbench" and lxr.options_for == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from cfbench_core.presets import Preset, presets_of, search_problem
 from cfbench_core.registry import installed
 from cfbench_core.run_directory import Run
 from cfbench_core.store import Store
+
+DATA = Path(os.environ.get("CFBENCH_DATA_DIR", Path(__file__).parents[3] / "shared" / "data"))
+AMAZON = DATA / "recsys" / "amazon-fashion.csv"
 
 SHIPPED = [
     (component.spec, preset)
@@ -57,15 +61,28 @@ def test_a_preset_documents_its_search(spec: Any, preset: Preset, monkeypatch: p
     assert {name: getattr(reference.options, name) for name in preset.options} == dict(preset.options)
 
 
-@pytest.mark.parametrize("name", ["ease", "item-knn"])
+TRAINED = [
+    pytest.param(spec.name, preset.name, 0.02, marks=pytest.mark.slow)
+    for spec, preset in SHIPPED
+    if spec.name not in ("ease", "item-knn") and preset.name != "ml-1m"
+]
+"""Of a training in epochs the last digits depend on the machine."""
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "tolerance"),
+    [("ease", "debian-python", 1e-4), ("item-knn", "debian-python", 1e-4), *TRAINED],
+)
 def test_a_preset_reaches_its_documented_score(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, data: str, tolerance: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The quick ones; of a training in epochs the last digits depend on the machine."""
+    if data == "amazon-fashion" and not AMAZON.exists():
+        pytest.skip("no amazon-fashion.csv in the data folder (CFBENCH_DATA_DIR)")
     monkeypatch.chdir(Path(__file__).parent / "samples")
-    done: Run = run(study({"name": name, "preset": "debian-python"}), out=tmp_path / "run")
+    monkeypatch.setenv("CFBENCH_DATA_DIR", str(DATA))
+    done: Run = run({**study({"name": name, "preset": data}), "data": data}, out=tmp_path / "run")
     assert done.exit_code == 0
     (model,) = [entry for entry in Store().entries() if entry.kind == "model"]
     found = model.manifest["summary"]["fit"]["validation"]["NDCG@10"]
-    promised = next(p for spec, p in SHIPPED if (spec.name, p.name) == (name, "debian-python"))
-    assert found == pytest.approx(promised.search["value"], rel=1e-4)
+    promised = next(p for spec, p in SHIPPED if (spec.name, p.name) == (name, data))
+    assert found == pytest.approx(promised.search["value"], rel=tolerance)

@@ -54,18 +54,19 @@ class Preset:
 def search_problem(preset: Preset, held_out: bool) -> str:
     """Why a preset must not be shipped; "" if it may.
 
-    Published options have a ``source``. Options of a search come from at least ``LEAST_TRIALS`` trials, and are better than
-    the options as configured: on the data that judged the trials, and with ``held_out`` on data that the search did not
-    use at all (``search.held_out``).
+    Published options have a ``source``. Options of a search come from at least ``LEAST_TRIALS`` trials that did not fail,
+    and are better than the options as configured: on the data that judged the trials, and with ``held_out`` on data that
+    judged none (``search.held_out``).
     """
     search = preset.search
     if "source" in search:
         return ""
     if not search:
         return "says neither where its options were published ('source') nor how they were found"
-    trials = search.get("trials", 0)
+    trials = search.get("trials", 0) - search.get("failed", 0)
     if trials < LEAST_TRIALS:
-        return f"comes from {trials} trials, fewer than {LEAST_TRIALS}"
+        succeeded = " that did not fail" if search.get("failed", 0) else ""
+        return f"comes from {trials} trials{succeeded}, fewer than {LEAST_TRIALS}"
     if held_out and not search.get("held_out"):
         return "does not say what it gains on held-out data ('held_out')"
     for found in (search, *([search["held_out"]] if held_out else [])):

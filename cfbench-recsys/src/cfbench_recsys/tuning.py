@@ -5,7 +5,8 @@
 - An explainer: by a metric over users who may be explained but are not: they are drawn apart from those whom a run
   with this configuration explains, and nothing that learns (``Context.training``) sees either. It is evaluated at the
   first K of the configuration, at item level if it can, for its recommender and data set, of which it has one each.
-  After the search the best options and those as configured are compared on as many further users, whom no trial used.
+  After the search the best options and those as configured are compared on as many further users, by whom no trial was
+  judged, and from whom nothing learns in this comparison (a method that is trained may have learned from them in a trial).
 """
 
 from __future__ import annotations

@@ -99,3 +99,19 @@ def test_a_web_page_in_place_of_the_file_is_refused(server: Path, tmp_path: Path
     done = converted(tmp_path / "w.safetensors")
     assert isinstance(done.exception, UserError)
     assert not (tmp_path / "w.safetensors").exists()
+
+
+@pytest.mark.parametrize("damage", ["truncated", "other weights", "another model"])
+def test_a_wrong_file_is_not_read_again_from_the_cache(server: Path, tmp_path: Path, damage: str) -> None:
+    checkpoint(server, change=0.5 if damage == "other weights" else 0.0)
+    if damage == "truncated":
+        whole = (server / "mlp.pt").read_bytes()
+        (server / "mlp.pt").write_bytes(whole[: len(whole) // 2])
+    elif damage == "another model":
+        torch.save({"gcn.weight": torch.zeros(2, 2)}, server / "mlp.pt")
+    done = converted(tmp_path / "w.safetensors")
+    assert isinstance(done.exception, UserError)
+    assert "the downloaded file was discarded; the same command downloads it again" in str(done.exception)
+    checkpoint(server)
+    done = converted(tmp_path / "w.safetensors")
+    assert done.exit_code == 0, done.exception

@@ -427,7 +427,8 @@ class _Decoder:
 
     def options_for(self, node: yaml.MappingNode, spec: ComponentSpec, cls: type, path: str) -> Any:
         """Options for combinations of data and model (``options_by_setting.py``), by name; WRONG if some are wrong."""
-        nodes = options_by_combination(self.document, node, spec, cls, self.model_kind)
+        models_key = str(getattr(self.suite, "models_key", ""))
+        nodes = options_by_combination(self.document, node, spec, cls, self.model_kind, models_key)
         self.stated += [
             (value, f"{path}.options_for") for key, value in node.value if key.value == "options_for"
         ]

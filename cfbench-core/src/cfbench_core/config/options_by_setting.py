@@ -78,13 +78,18 @@ def is_auto(name: yaml.Node | None) -> bool:
 
 
 def options_by_combination(
-    document: Document, node: yaml.MappingNode, spec: ComponentSpec, config: type, model_kind: str
+    document: Document,
+    node: yaml.MappingNode,
+    spec: ComponentSpec,
+    config: type,
+    model_kind: str,
+    models_key: str,
 ) -> Nodes:
-    """The options of a component's node by combination: of all its presets, or of its ``options_for``.
+    """The options of a component's node by combination: of its presets for the document's, or of its ``options_for``.
 
     Args:
         node: the component, the options of a named preset included. config: the class of its options.
-        model_kind: the kind of the suite's models.
+        model_kind: the kind of the suite's models, and ``models_key`` the key that lists them.
 
     Raises:
         ProblemError: if the presets cannot be read, or ``options_for`` is not a mapping of names to options.
@@ -101,8 +106,40 @@ def options_by_combination(
     if auto:
         name = given["preset"]
         known = _known(name, spec)
-        return {preset: _together(node, _taken(document, name, preset, known), config) for preset in known}
+        taken = [one for one in known if _may_be_of(document, spec, model_kind, models_key, one)]
+        return {preset: _together(node, _taken(document, name, preset, known), config) for preset in taken}
     return _stated(node, given["options_for"], config)
+
+
+def _may_be_of(
+    document: Document, spec: ComponentSpec, model_kind: str, models_key: str, preset: str
+) -> bool:
+    """Whether a preset is of a combination that a document may have, as far as it can be known before it is decoded."""
+    datasets, models = _named(document, "data"), _named(document, models_key)
+    if datasets is None:
+        return True
+    if spec.kind == model_kind:
+        return preset in datasets
+    if models is None:
+        return any(preset.startswith(f"{dataset}-") for dataset in datasets)
+    return preset in {f"{dataset}-{model}" for dataset in datasets for model in models}
+
+
+def _named(document: Document, key: str) -> set[str] | None:
+    """The names of the components under a key; None if there are none, or some have no name (``import``)."""
+    found = next((value for name, value in document.root.value if name.value == key), None)
+    names = set()
+    for entry in found.value if isinstance(found, yaml.SequenceNode) else [found]:
+        given = (
+            {str(name.value): value for name, value in entry.value}
+            if isinstance(entry, yaml.MappingNode)
+            else {}
+        )
+        named = given.get("name") if given else entry
+        if not isinstance(named, yaml.ScalarNode):
+            return None
+        names.add(str(named.value))
+    return names or None
 
 
 def _stated(node: yaml.MappingNode, given: yaml.Node, config: type) -> Nodes:

@@ -45,7 +45,7 @@ class Tunable:
         data: what it is measured on, in a few words: "ml-1m".
         plan: the trial of a component with other options.
         shared: stages that every trial reads and none changes; computed first, and the search ends if one fails.
-        held_out: judges a component by the same metric on data that no trial uses; after the search, for the best options
+        held_out: judges a component by the same metric on data that judge no trial; after the search, for the best options
             and those as configured. None where there are no such data.
     """
 

@@ -27,7 +27,7 @@ DIGITS = 6
 class Tuned:
     """A search and its trials; ``resumed`` of them were there before the call.
 
-    ``held_out``: the values of the best options and of those as configured on data that no trial used; None where these
+    ``held_out``: the values of the best options and of those as configured on data that judged no trial; None where these
     are the same options, or there are no such data.
     """
 

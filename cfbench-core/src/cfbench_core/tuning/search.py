@@ -172,7 +172,7 @@ def _continue(
 
 
 def _held_out(tuned: Tuned, observer: Observer) -> tuple[float, float] | None:
-    """The values of the best options and of those as configured on data that no trial used."""
+    """The values of the best options and of those as configured on data that judged no trial."""
     search, best = tuned.search, tuned.best
     judge = search.tunable.held_out
     if judge is None or best is None or best.number == 0:

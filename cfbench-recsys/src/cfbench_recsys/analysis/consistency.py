@@ -2,7 +2,7 @@
 
 A recommender is explained at several levels of quality (``protocol.checkpoints``). At each level the explainers are
 ranked by the mean of a metric over the first k items of each user's list, k = 1..K. Consistency is the agreement of
-these rankings, over pairs of levels (``agreement.py``): Spearman's rho and Kendall's tau-b, both aware of ties, the
+these rankings, over pairs of levels (``rank_agreement.py``): Spearman's rho and Kendall's tau-b, both aware of ties, the
 variance of ranks and the share of ranks that change. The paper reads it off a figure (fig. 1) for k = 1..5, and
 finds that it grows with k.
 
@@ -122,7 +122,7 @@ class Consistency:
         """A row for each number.
 
         Columns: the labels of a ladder (dataset, model, k, ..., levels), seeds, n_seeds, metric, direction,
-        statistic (see ``agreement.py``; "mean" of an explainer at a level; "HR@10" of a level), sample ("all users"
+        statistic (see ``rank_agreement.py``; "mean" of an explainer at a level; "HR@10" of a level), sample ("all users"
         or "size-matched"), top (how many items of each list), against ("top 1": a difference to it), checkpoint,
         explainer, role, rank (of an explainer at a level), mean, ci_low, ci_high, spread, and n: how many explanations
         are behind a mean that is ranked.

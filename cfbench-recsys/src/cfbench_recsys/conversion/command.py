@@ -67,7 +67,7 @@ def command(
     executed.
     """
     from cfbench_recsys.conversion.convert import convert
-    from cfbench_recsys.conversion.published import PUBLISHED, UNVERIFIED, check_weights, fetch
+    from cfbench_recsys.conversion.published import DISCARDED, PUBLISHED, UNVERIFIED, check_weights, fetch
     from cfbench_recsys.conversion.trained_models import read_identifiers
 
     if source not in PUBLISHED and not Path(source).exists():
@@ -79,9 +79,15 @@ def command(
         source_file = fetch(source, access) if source in PUBLISHED else Path(source)
     users, items = (read_identifiers(path) if path else None for path in (user_file, item_file))
     check = partial(check_weights, source) if source in PUBLISHED else lambda state: None
-    conversion = convert(
-        source_file, interactions, file, recommender=recommender, users=users, items=items, check=check
-    )
+    try:
+        conversion = convert(
+            source_file, interactions, file, recommender=recommender, users=users, items=items, check=check
+        )
+    except UserError as error:
+        if source in PUBLISHED:
+            source_file.unlink(missing_ok=True)
+            raise UserError(*error.lines, f"{source}: {DISCARDED}") from None
+        raise
     counts = interactions.counts()
     click.echo(f"{conversion.path}: {conversion.title}, {counts['users']:,} users, {counts['items']:,} items")
     for remark in conversion.remarks:

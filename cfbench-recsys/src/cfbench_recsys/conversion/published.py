@@ -68,6 +68,9 @@ PUBLISHED: Mapping[str, Published] = {
 
 UNVERIFIED = "not verified: no checksum of these weights is known, only their form was checked"
 
+DISCARDED = "the downloaded file was discarded; the same command downloads it again"
+"""Without a checksum of the file, damage shows only when it is converted."""
+
 
 def weights_digest(state: Mapping[str, np.ndarray]) -> str:
     """SHA-256 of names, shapes and float32 values, in the order of the names."""

@@ -33,7 +33,7 @@ def withhold_tuning_users(context: TaskContext) -> dict[str, Any]:
 def _judging_users(context: TaskContext, data: SplitData, explained: IntArray) -> IntArray:
     """``sample`` users (fewer, where there are fewer) whom the run does not explain, as indices.
 
-    With ``held_out`` they are the next users of the same random order, whom no trial used.
+    With ``held_out`` they are the next users of the same random order, by whom no trial was judged.
     """
     others = np.setdiff1d(data.split.explainable, explained)
     if not len(others):
