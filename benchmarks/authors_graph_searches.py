@@ -145,7 +145,7 @@ class World:
             {
                 "suite": "recsys",
                 "data": options.data,
-                "recommenders": [{"name": "lightgcn", "preset": options.data, "layers": 3}],
+                "recommenders": [{"name": "lightgcn", "preset": "auto", "layers": 3}],
                 "explainers": ["random-edges"],
                 "protocol": {"k": options.k, "format": "explicit", "scope": [{"k-hop": 3}]},
             }

@@ -206,12 +206,8 @@ HELD_OUT = {"metric": "POS-P, held out", "value": 0.25, "as_configured": 0.3}
 def test_a_preset_is_published_or_comes_from_a_search_with_a_gain(
     search: dict[str, Any], problem: str
 ) -> None:
-    found = search_problem(Preset("one", {}, search), held_out=True)
+    found = search_problem(Preset("one", {}, search))
     assert found == "" if not problem else found.startswith(problem)
-
-
-def test_a_model_needs_no_gain_on_held_out_data() -> None:
-    assert search_problem(Preset("one", {}, SEARCHED), held_out=False) == ""
 
 
 def test_no_preset_is_called_auto() -> None:

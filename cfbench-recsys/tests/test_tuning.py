@@ -82,6 +82,22 @@ def test_a_recommender_is_judged_by_its_quality_on_validation_data(tmp_path: Pat
     assert tuned.best is not None and tuned.best.value == max(expected.values())
 
 
+def test_the_gain_of_a_recommender_is_that_on_the_test_part(tmp_path: Path) -> None:
+    tuned = tune(study(), component="recommender/mf", trials=3, out=tmp_path / "tuned.yaml")
+    (split_folder,) = artifacts("split")
+    split = load_split(split_folder)
+    expected = {}
+    for folder in artifacts("model"):
+        component = json.loads((folder / "artifact.json").read_text())["parameters"]["model"]
+        model = create(component)
+        model.load_state(load_state(folder), split.profiles)
+        expected[component["options"]["learning_rate"]] = evaluate(model, split.test, split.profiles)["NDCG@10"]
+    assert tuned.best is not None and tuned.best.number > 0, "the comparison needs a search that finds something"
+    both = [expected[trial.options["learning_rate"]] for trial in (tuned.best, tuned.trials[0])]
+    assert tuned.held_out == pytest.approx(tuple(both), rel=1e-12)
+    assert tuned.preset("here").search["held_out"]["metric"] == "test NDCG@10"
+
+
 def test_the_tuned_configuration_runs_with_the_model_that_was_found(tmp_path: Path) -> None:
     tuned = tune(study(), component="mf", trials=2, out=tmp_path / "tuned.yaml")
     before = set(artifacts("model"))

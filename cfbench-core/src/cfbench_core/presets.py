@@ -51,12 +51,12 @@ class Preset:
     search: Mapping[str, Any] = field(default_factory=dict)
 
 
-def search_problem(preset: Preset, held_out: bool) -> str:
+def search_problem(preset: Preset) -> str:
     """Why a preset must not be shipped; "" if it may.
 
     Published options have a ``source``. Options of a search come from at least ``LEAST_TRIALS`` trials that did not fail,
-    and are better than the options as configured: on the data that judged the trials, and with ``held_out`` on data that
-    judged none (``search.held_out``).
+    and are better than the options as configured: on the data that judged the trials, and on data that judged none
+    (``search.held_out``).
     """
     search = preset.search
     if "source" in search:
@@ -67,9 +67,9 @@ def search_problem(preset: Preset, held_out: bool) -> str:
     if trials < LEAST_TRIALS:
         succeeded = " that did not fail" if search.get("failed", 0) else ""
         return f"comes from {trials} trials{succeeded}, fewer than {LEAST_TRIALS}"
-    if held_out and not search.get("held_out"):
+    if not search.get("held_out"):
         return "does not say what it gains on held-out data ('held_out')"
-    for found in (search, *([search["held_out"]] if held_out else [])):
+    for found in (search, search["held_out"]):
         if not {"metric", "value", "as_configured"} <= set(found):
             return "does not say what the options as configured reach ('metric', 'value', 'as_configured')"
         gain = found["value"] - found["as_configured"]

@@ -1,7 +1,8 @@
 """How ``cfbench tune`` judges a recommender or an explainer. Imports neither torch nor pandas.
 
 - A recommender: by its quality on the validation part of the split, as its training reports it
-  (``fit.validation``). The test part is not used.
+  (``fit.validation``). The test part judges no trial: after the search, the best options and those as configured are
+  compared on it.
 - An explainer: by a metric over users who may be explained but are not: they are drawn apart from those whom a run
   with this configuration explains, and nothing that learns (``Context.training``) sees either. It is evaluated at the
   first K of the configuration, at item level if it can, for its recommender and data set, of which it has one each.
@@ -95,8 +96,21 @@ def _of_recommender(
             {"model": fitted}, lambda results, _: reported(results, fitted, "fit", "validation", name)
         )
 
+    def plan_held_out(candidate: ConfiguredComponent) -> TrialPlan:
+        (model,) = suite.models(study, data, candidate)
+        fitted = model.stages["model"]
+        return TrialPlan({"model": fitted}, lambda results, _: reported(results, fitted, "quality", name, "value"))
+
     shared = {"split": data.stages["split"]}
-    return Tunable(f"validation {name}", "higher", data.dataset.label, plan, shared)
+    return Tunable(
+        f"validation {name}",
+        "higher",
+        data.dataset.label,
+        plan,
+        shared,
+        held_out=plan_held_out,
+        held_out_metric=f"test {name}",
+    )
 
 
 def _of_explainer(

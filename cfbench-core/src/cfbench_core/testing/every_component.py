@@ -90,12 +90,12 @@ def presets_fit(subject: Subject) -> None:
 
 
 def presets_were_searched(subject: Subject) -> None:
-    """Were its presets published, or found by enough trials, with a gain (for an explainer: on held-out data)?"""
+    """Were its presets published, or found by enough trials, with a gain on held-out data?"""
     presets = presets_of(subject.spec)
     if not presets:
         raise NotApplicable("it has no presets")
     for preset in presets.values():
-        problem = search_problem(preset, held_out=subject.spec.kind == "explainer")
+        problem = search_problem(preset)
         require(not problem, f"preset {preset.name!r} {problem}")
 
 

@@ -47,6 +47,7 @@ class Tunable:
         shared: stages that every trial reads and none changes; computed first, and the search ends if one fails.
         held_out: judges a component by the same metric on data that judge no trial; after the search, for the best options
             and those as configured. None where there are no such data.
+        held_out_metric: the metric with where ``held_out`` measures it, "test NDCG@10"; "METRIC, held out" if empty.
     """
 
     metric: str
@@ -55,6 +56,7 @@ class Tunable:
     plan: Callable[[ConfiguredComponent], TrialPlan]
     shared: Mapping[str, Stage] = field(default_factory=dict)
     held_out: Callable[[ConfiguredComponent], TrialPlan] | None = None
+    held_out_metric: str = ""
 
 
 def reported(results: Results, stage: Stage, *path: str) -> float:

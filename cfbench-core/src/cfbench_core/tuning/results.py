@@ -119,7 +119,8 @@ class Tuned:
         if self.held_out is None:
             return None
         value, configured = (float(number(found)) for found in self.held_out)
-        metric = f"{self.search.tunable.metric}, held out"
+        tunable = self.search.tunable
+        metric = tunable.held_out_metric or f"{tunable.metric}, held out"
         return {"metric": metric, "value": value, "as_configured": configured}
 
 
