@@ -91,8 +91,12 @@ def test_the_gain_of_a_recommender_is_that_on_the_test_part(tmp_path: Path) -> N
         component = json.loads((folder / "artifact.json").read_text())["parameters"]["model"]
         model = create(component)
         model.load_state(load_state(folder), split.profiles)
-        expected[component["options"]["learning_rate"]] = evaluate(model, split.test, split.profiles)["NDCG@10"]
-    assert tuned.best is not None and tuned.best.number > 0, "the comparison needs a search that finds something"
+        expected[component["options"]["learning_rate"]] = evaluate(model, split.test, split.profiles)[
+            "NDCG@10"
+        ]
+    assert tuned.best is not None and tuned.best.number > 0, (
+        "the comparison needs a search that finds something"
+    )
     both = [expected[trial.options["learning_rate"]] for trial in (tuned.best, tuned.trials[0])]
     assert tuned.held_out == pytest.approx(tuple(both), rel=1e-12)
     assert tuned.preset("here").search["held_out"]["metric"] == "test NDCG@10"

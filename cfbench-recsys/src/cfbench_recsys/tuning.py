@@ -99,7 +99,9 @@ def _of_recommender(
     def plan_held_out(candidate: ConfiguredComponent) -> TrialPlan:
         (model,) = suite.models(study, data, candidate)
         fitted = model.stages["model"]
-        return TrialPlan({"model": fitted}, lambda results, _: reported(results, fitted, "quality", name, "value"))
+        return TrialPlan(
+            {"model": fitted}, lambda results, _: reported(results, fitted, "quality", name, "value")
+        )
 
     shared = {"split": data.stages["split"]}
     return Tunable(
