@@ -237,15 +237,17 @@ def test_describe_shows_presets_with_where_they_come_from(
         "five:\n"
         "  options: {factor: 7.5}\n"
         "  search: {command: cfbench tune five.yaml, metric: closeness, value: 0.5, as_configured: 0.25, trials: 4,\n"
-        "           date: '2026-11-21', space: {factor: 0.5 to 50}}\n"
+        "           date: '2026-11-21', space: {factor: 0.5 to 50},\n"
+        "           held_out: {metric: 'closeness, held out', value: 0.4, as_configured: 0.3}}\n"
         "plain: {options: {factor: 3.0, pause: 0.1}}\n"
         "theirs: {options: {factor: 2.0}, search: {source: table 3 of the paper}}\n"
     )
     lines = cfbench("describe", "toy/recommender/times").out.splitlines()
     start = lines.index("Presets")
-    assert lines[start + 1 : start + 8] == [
+    assert lines[start + 1 : start + 9] == [
         "  preset: five   # factor: 7.5",
         "      closeness 0.5 · 0.25 before · 4 trials · 2026-11-21",
+        "      closeness, held out 0.4 · 0.3 before",
         "      cfbench tune five.yaml",
         "  preset: plain   # factor: 3.0, pause: 0.1",
         "  preset: theirs   # factor: 2.0",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -158,15 +159,26 @@ def _show_presets(spec: ComponentSpec) -> None:
 
 
 def _found_by(preset: Preset) -> list[str]:
-    """What matters of the search, in lines: its result, then the command, or the source of options that were
-    published; ``--format json`` has all."""
-    search = {name: str(fact) for name, fact in preset.search.items()}
-    value = f"{search.get('metric', '')} {search.get('value', '')}".strip()
-    before = f"{search['as_configured']} before" if "as_configured" in search else ""
-    trials = f"{search['trials']} trials" if "trials" in search else ""
-    facts = [value, before, trials, *(search.get(name, "") for name in ("version", "hardware", "date"))]
-    result = " · ".join(fact for fact in facts if fact)
-    return [line for line in (result, search.get("command", ""), search.get("source", "")) if line]
+    """What matters of the search, in lines: its result, that on held-out data, then the command, or the source of options
+    that were published; ``--format json`` has all."""
+    search = preset.search
+    names = ("trials", "version", "hardware", "date")
+    facts = [
+        f"{search[name]} trials" if name == "trials" else str(search[name])
+        for name in names
+        if name in search
+    ]
+    result = " · ".join([*_gain(search), *facts])
+    held_out = " · ".join(_gain(search.get("held_out") or {}))
+    lines = (result, held_out, search.get("command", ""), search.get("source", ""))
+    return [str(line) for line in lines if line]
+
+
+def _gain(found: Mapping[str, Any]) -> list[str]:
+    """ "validation NDCG@10 0.07", "0.06 before": of the options that were found, and of those as configured."""
+    value = f"{found.get('metric', '')} {found.get('value', '')}".strip()
+    before = f"{found['as_configured']} before" if "as_configured" in found else ""
+    return [fact for fact in (value, before) if fact]
 
 
 def _type(key: FieldInfo) -> str:
