@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,9 @@ from cfbench_core.api import prepare
 from cfbench_core.config import create, resolved_document
 from cfbench_core.presets import Preset, presets_of
 from cfbench_explainers_native.plugin import cfbench_explainers
+
+DATA = Path(os.environ.get("CFBENCH_DATA_DIR") or Path(__file__).parents[3] / "shared" / "data")
+ML_1M = DATA / "recsys" / "ml-1m.parquet"
 
 SHIPPED = [(spec, preset) for spec in cfbench_explainers() for preset in presets_of(spec).values()]
 
@@ -100,11 +105,18 @@ def test_a_nested_option_next_to_a_preset_leaves_the_others_as_the_preset_has_th
     [
         ("debian-python", "mf"),
         (["debian-python", {"name": "synthetic", "users": 40}], ["mf", {"name": "popularity"}]),
-        ("ml-1m", ["mf", {"import": "cfbench_recsys.recommenders.ease:EASE", "label": "own"}]),
+        pytest.param(
+            "ml-1m",
+            ["mf", {"import": "cfbench_recsys.recommenders.ease:EASE", "label": "own"}],
+            marks=pytest.mark.skipif(not ML_1M.is_file(), reason="no ml-1m.parquet in the data folder"),
+        ),
     ],
 )
-def test_options_next_to_auto_need_not_suit_presets_of_other_data(data: Any, recommenders: Any) -> None:
+def test_options_next_to_auto_need_not_suit_presets_of_other_data(
+    data: Any, recommenders: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """LXR's presets are of its variant paper, in which ``hidden`` has another place; none is for these data."""
+    monkeypatch.setenv("CFBENCH_DATA_DIR", str(DATA))
     study = {
         "suite": "recsys",
         "data": data,
