@@ -53,7 +53,7 @@ def beyond_top_1(config: None = None) -> Replication:
                 reason="drawn without numbers",
             ),
             PublishedItem(
-                name="claims", caption="seven claims of sections 3.3 and 4", studies=_STUDIES, stored="small"
+                name="claims", caption="eight claims of sections 3.3 and 4", studies=_STUDIES, stored="small"
             ),
         ),
     )
