@@ -23,7 +23,7 @@ from cfbench_core.lifecycle.models import load_state
 from cfbench_core.store import Store
 from cfbench_core.tuning.search import open_search
 from cfbench_recsys.quality import evaluate
-from cfbench_recsys.splits import load_split
+from cfbench_recsys.splits import Split, load_split
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -62,20 +62,26 @@ def artifacts(kind: str) -> list[Path]:
 # Recommenders
 
 
-def test_a_recommender_is_judged_by_its_quality_on_validation_data(tmp_path: Path) -> None:
-    tuned = tune(study(), component="recommender/mf", trials=3, out=tmp_path / "tuned.yaml")
-    (split_folder,) = artifacts("split")
-    split = load_split(split_folder)
-    expected = {}
+def trained() -> tuple[Split, dict[float, Any]]:
+    """The split, and by its learning rate each model that a search trained."""
+    (folder,) = artifacts("split")
+    split, models = load_split(folder), {}
     for folder in artifacts("model"):
         component = json.loads((folder / "artifact.json").read_text())["parameters"]["model"]
-        options = component["options"]
         model = create(component)
         model.load_state(load_state(folder), split.profiles)
+        models[component["options"]["learning_rate"]] = model
+    return split, models
+
+
+def test_a_recommender_is_judged_by_its_quality_on_validation_data(tmp_path: Path) -> None:
+    tuned = tune(study(), component="recommender/mf", trials=3, out=tmp_path / "tuned.yaml")
+    split, models = trained()
+    expected = {}
+    for rate, model in models.items():
         assert not hasattr(model, "score_edits")
-        value = evaluate(model, split.validation, split.profiles)["NDCG@10"]
-        assert value != evaluate(model, split.test, split.profiles)["NDCG@10"]
-        expected[options["learning_rate"]] = value
+        expected[rate] = evaluate(model, split.validation, split.profiles)["NDCG@10"]
+        assert expected[rate] != evaluate(model, split.test, split.profiles)["NDCG@10"]
     assert len(expected) == 3
     for trial in tuned.trials:
         assert trial.value == pytest.approx(expected[trial.options["learning_rate"]], rel=1e-12)
@@ -84,21 +90,11 @@ def test_a_recommender_is_judged_by_its_quality_on_validation_data(tmp_path: Pat
 
 def test_the_gain_of_a_recommender_is_that_on_the_test_part(tmp_path: Path) -> None:
     tuned = tune(study(), component="recommender/mf", trials=3, out=tmp_path / "tuned.yaml")
-    (split_folder,) = artifacts("split")
-    split = load_split(split_folder)
-    expected = {}
-    for folder in artifacts("model"):
-        component = json.loads((folder / "artifact.json").read_text())["parameters"]["model"]
-        model = create(component)
-        model.load_state(load_state(folder), split.profiles)
-        expected[component["options"]["learning_rate"]] = evaluate(model, split.test, split.profiles)[
-            "NDCG@10"
-        ]
-    assert tuned.best is not None and tuned.best.number > 0, (
-        "the comparison needs a search that finds something"
-    )
-    both = [expected[trial.options["learning_rate"]] for trial in (tuned.best, tuned.trials[0])]
-    assert tuned.held_out == pytest.approx(tuple(both), rel=1e-12)
+    split, models = trained()
+    assert tuned.best is not None and tuned.best.number > 0, "the search must find something"
+    both = [models[trial.options["learning_rate"]] for trial in (tuned.best, tuned.trials[0])]
+    expected = tuple(evaluate(model, split.test, split.profiles)["NDCG@10"] for model in both)
+    assert tuned.held_out == pytest.approx(expected, rel=1e-12)
     assert tuned.preset("here").search["held_out"]["metric"] == "test NDCG@10"
 
 

@@ -162,7 +162,7 @@ def ladder(
                 scores = {}
                 for metric in ("POS-P curve@5", "NEG-P curve@5"):
                     first = 0.1 * (turned if metric in of_metrics else place + 1)
-                    below = 0.5 + 0.2 * place  # the items below are always ranked alike
+                    below = 0.5 + 0.2 * place  # one order at every level
                     units = [first, below, below] * USERS
                     scores[metric] = units if metric.startswith("POS") else [1 - value for value in units]
                 cells.append(make_cell(label, scores, dataset="ml-1m", model=f"{model}@{share}", k=3))

@@ -85,7 +85,9 @@ def options_by_combination(
     model_kind: str,
     models_key: str,
 ) -> Nodes:
-    """The options of a component's node by combination: of its presets for the document's, or of its ``options_for``.
+    """The options of a component's node by combination: of its presets, or of its ``options_for``.
+
+    Presets for data sets and models that the document does not name are left out.
 
     Args:
         node: the component, the options of a named preset included. config: the class of its options.
