@@ -47,9 +47,8 @@ class Environment:
         )
 
     def install(self, *requirements: str | Path) -> None:
-        done = self._run(
-            "python", "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", *requirements
-        )
+        options = ("--quiet", "--no-compile", "-c", ROOT / "constraints.txt")  # Python compiles what is imported
+        done = self._run("python", "-m", "pip", "install", *options, *requirements)
         assert done.returncode == 0, done.stderr
 
     def _run(
