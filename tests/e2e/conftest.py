@@ -47,7 +47,8 @@ class Environment:
         )
 
     def install(self, *requirements: str | Path) -> None:
-        options = ("--quiet", "--no-compile", "-c", ROOT / "constraints.txt")  # Python compiles what is imported
+        # Python compiles what is imported, a fraction of what is installed.
+        options = ("--quiet", "--no-compile", "-c", ROOT / "constraints.txt")
         done = self._run("python", "-m", "pip", "install", *options, *requirements)
         assert done.returncode == 0, done.stderr
 

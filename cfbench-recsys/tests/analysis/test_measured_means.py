@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from cfbench_recsys.analysis.measured_means import LABELS, MeasuredMeans, _best_measured
+from cfbench_recsys.analysis.measured_means import LABELS, MeasuredMeans, best_measured
 
 
 def means(rows: list[dict[str, object]]) -> MeasuredMeans:
@@ -19,16 +19,16 @@ def test_times_of_users_that_were_explained_together_do_not_count_next_to_those_
         for metric in ("time", "POS-P")
         for chunk in chunks
     ]
-    found = _best_measured(means(rows)).frame
+    found = best_measured(means(rows)).frame
     assert found.loc[found["metric"] == "time", ["dataset", "chunk"]].values.tolist() == [["shop", 1.0]]
     assert found.loc[found["metric"] == "POS-P", "dataset"].tolist() == ["shop", "store"]
     together = [row for row in rows if row["chunk"] == 50.0]
-    assert len(_best_measured(means(together)).frame) == 4
+    assert len(best_measured(means(together)).frame) == 4
 
 
 def test_the_largest_budget_counts_and_then_the_most_units() -> None:
     rows = [
         {"metric": "PN-S", "max_edits": edits, "n": n} for edits, n in (("5", 90), ("20", 10), ("20", 30))
     ]
-    (best,) = _best_measured(means(rows)).frame.to_dict("records")
+    (best,) = best_measured(means(rows)).frame.to_dict("records")
     assert (best["max_edits"], best["n"]) == ("20", 30)

@@ -84,7 +84,7 @@ def test_numbers_have_the_names_of_cfbench() -> None:
 
 def test_each_printed_mean_would_be_shown_where_it_is_printed() -> None:
     for row in printed_means().frame.to_dict("records"):
-        assert list(items_of(row, 1)) == [row["item"]], row
+        assert list(items_of(row)) == [row["item"]], row
 
 
 def test_claims_can_be_decided() -> None:

@@ -16,7 +16,8 @@ import yaml
 
 from cfbench_core import run
 from cfbench_core.run_directory import Run
-from cfbench_recsys.analysis.measured_means import measure, split_label
+from cfbench_recsys.analysis import published_cfexprec
+from cfbench_recsys.analysis.measured_means import all_means, measure, of_the_same_users, split_label
 from cfbench_recsys.analysis.published_cfexprec import EXPLAINERS
 from cfbench_recsys.analysis.reproduction import COLUMNS, PAPERS, Config, Reproduction, _cell, _decided
 from cfbench_recsys.analysis.shared import settings
@@ -283,6 +284,38 @@ def test_of_a_cell_that_two_runs_have_the_larger_counts(write: Any, make_cell: A
     for runs in ([small, large], [large, small]):
         means = measure(runs, EXPLAINERS, ("POS-P",), ())
         assert means.frame[["run", "mean", "n"]].values.tolist() == [["", pytest.approx(0.2), 12]]
+
+
+def test_scopes_are_compared_by_the_means_of_the_same_users(write: Any, make_cell: Any) -> None:
+    """Four users in one scope, and the first two of them in two: table 5 shows the four, what compares scopes the two."""
+    graph = {"dataset": "amazon-fashion", "model": "lightgcn", "format": "explicit", "k": 3}
+    large = write(make_cell("cf2", {"PN-S@3": [0.0] * 6 + [1.0] * 6}, scope="k-hop-3", **graph), name="large")
+    small = write(
+        make_cell("cf2", {"PN-S@3": [0.0] * 6}, scope="k-hop-3", **graph),
+        make_cell("cf2", {"PN-S@3": [0.0, 0.0, 0.0, 0.0, 0.0, 0.3]}, scope="full", **graph),
+        name="small",
+    )
+    for runs in ([large, small], [small, large]):
+        table, _ = published_cfexprec.compare(runs, other_data=False)
+        means = table[table["ours"].notna()].set_index(["item", "scope"])["ours"].to_dict()
+        assert means["table-5", "k-hop-3"] == 0.5
+        assert means["figure-6", "k-hop-3"] == 0 and means["figure-6", "full"] == pytest.approx(0.05)
+    means = of_the_same_users(all_means([large, small], EXPLAINERS, ("PN-S",), ()), "scope")
+    assert means.frame["n"].tolist() == [6, 6]
+    alone = write(make_cell("cf2", {"PN-S@3": [0.0] * 12}, scope="k-hop-3", **graph), name="alone")
+    assert of_the_same_users(all_means([alone], EXPLAINERS, ("PN-S",), ()), "scope").frame.empty
+
+
+def test_a_claim_about_scopes_is_decided_by_the_same_users(write: Any, make_cell: Any) -> None:
+    graph = {"dataset": "amazon-fashion", "model": "lightgcn", "format": "explicit", "k": 3}
+    large = write(make_cell("grease", {"PN-S@3": [1.0] * 12}, scope="k-hop-3", **graph), name="large")
+    small = write(
+        *(make_cell("grease", {"PN-S@3": [0.0] * 6}, scope=scope, **graph) for scope in ("k-hop-3", "full")),
+        name="small",
+    )
+    _, claims = published_cfexprec.compare([large, small], other_data=False)
+    (gap,) = {claim["ours"] for claim in claims if claim["claim"] == "khop-same"}
+    assert gap == 0, "with the users of the large run it is 1"
 
 
 def test_labels_name_the_explainer_and_its_variant() -> None:

@@ -49,7 +49,8 @@ class MeasuredMeans:
     """Means with their labels.
 
     Attributes:
-        frame: a row for each mean: LABELS as text, variant, and what else is known of it.
+        frame: a row for each mean: LABELS as text, variant, sample (a number for each set of users that a cell explains),
+            and what else is known of it.
         values: (1 + resamples, rows) the means, then those of each draw of users.
     """
 
@@ -99,7 +100,18 @@ def measure(
     at_ranks: Collection[str],
     sample: Collection[Any] | None = None,
 ) -> MeasuredMeans:
-    """The means of these explainers and metrics.
+    """The means of these explainers and metrics, one of each label; see :func:`all_means` and :func:`best_measured`."""
+    return best_measured(all_means(runs, explainers, metrics, at_ranks, sample))
+
+
+def all_means(
+    runs: Sequence[Run],
+    explainers: Collection[str],
+    metrics: Collection[str],
+    at_ranks: Collection[str],
+    sample: Collection[Any] | None = None,
+) -> MeasuredMeans:
+    """The means of these explainers and metrics, of every run.
 
     Args:
         explainers: as :func:`split_label` names them.
@@ -111,6 +123,7 @@ def measure(
 
     statements, together = Statements(), dict[tuple[str, bool], _Columns]()
     ranks = {str(run.directory): unit_ranks(run) for run in runs}
+    samples: dict[tuple[str, ...], int] = {}
     count = 0
     for setting in settings(runs, lambda cell: not cell.role):
         for method in setting.methods:
@@ -118,6 +131,8 @@ def measure(
             if not name:
                 continue
             labels = {**_labels(setting, method), "explainer": name, "variant": variant}
+            explained = tuple(np.unique(method.values.clusters.astype(str)))
+            labels["sample"] = samples.setdefault(explained, len(samples))
             of_units = ranks[str(method.run.directory)].get(method.cell.id)
             for row, clusters, users, values in _means(method, metrics, at_ranks, of_units):
                 if sample is not None:
@@ -142,7 +157,7 @@ def measure(
     values[0] = frame["mean"]
     for columns in together.values():
         values[1:, columns.rows] = columns.resampled()
-    return _best_measured(MeasuredMeans(frame, values))
+    return MeasuredMeans(frame, values)
 
 
 def split_label(label: str, labels: Mapping[str, Any], explainers: Collection[str]) -> tuple[str, str]:
@@ -210,11 +225,31 @@ def _by_seed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(run="seed " + frame["seed"] if frame["seed"].nunique() > 1 else "")
 
 
-def _best_measured(means: MeasuredMeans) -> MeasuredMeans:
+def of_the_same_users(means: MeasuredMeans, contrast: str) -> MeasuredMeans:
+    """The means of each setting for several values of the label ``contrast``, all of the same users.
+
+    Of several samples of users that which has the most values of the label, then that of the most units.
+    """
+    frame = means.frame
+    if frame.empty:
+        return means
+    setting = [name for name in (*LABELS, "variant") if name != contrast]
+    of_samples = frame.groupby([*setting, "sample"], sort=False)
+    values, units = of_samples[contrast].transform("nunique"), of_samples["n"].transform("sum")
+    ordered = frame.assign(values=-values, units=-units)[values > 1]
+    ordered = ordered.sort_values(["values", "units"], kind="stable")
+    chosen = ordered.drop_duplicates(setting).set_index([*setting, "sample"]).index
+    rows = frame.set_index([*setting, "sample"]).index
+    return best_measured(means.rows(rows.isin(chosen)))
+
+
+def best_measured(means: MeasuredMeans) -> MeasuredMeans:
     """Of means of the same: that with the largest budget of edits, and that of the most units.
 
     Of times only those of the runs with the fewest users in a task: users that are explained together share the time.
     """
+    if means.frame.empty:
+        return means
     budgets = means.frame["max_edits"].replace({ANY_BUDGET: "inf", NO_BUDGET: "inf"}).astype(float)
     timed = means.frame["metric"] == TIME.name
     fewest = means.frame["chunk"].where(timed).min()

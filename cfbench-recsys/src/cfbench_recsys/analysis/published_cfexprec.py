@@ -14,13 +14,20 @@ needs, is smaller: ``deviation`` of a number is half of the 95% interval that fo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cfbench_core.plan import TIME, Column
-from cfbench_recsys.analysis.measured_means import MeasuredMeans, config_of, measure, split_label
+from cfbench_recsys.analysis.measured_means import (
+    MeasuredMeans,
+    all_means,
+    best_measured,
+    config_of,
+    of_the_same_users,
+    split_label,
+)
 from cfbench_recsys.analysis.published_claims import claim_rows
 from cfbench_recsys.analysis.published_tables import read_published
 from cfbench_recsys.labels import ANY_BUDGET, NO_BUDGET
@@ -111,22 +118,28 @@ def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[d
     With ``other_data``, what the paper prints of data sets that no run has is left out, and claims about all of its data
     are decided by any.
     """
-    means = measure(runs, EXPLAINERS, METRICS, AT_RANKS)
+    measured = all_means(runs, EXPLAINERS, METRICS, AT_RANKS)
     of_runs = {str(cell.labels.get("dataset")) for run in runs for cell in run.cells()}
     shown = of_runs if other_data else {*DATASETS, STANDS_IN}
-    if len(means.frame):
-        means = means.rows(means.frame["dataset"].isin(shown).to_numpy())
-    table = numbers(runs, means)
+    if len(measured.frame):
+        measured = measured.rows(measured.frame["dataset"].isin(shown).to_numpy())
+    means, of_scopes = best_measured(measured), of_the_same_users(measured, "scope")
+    table = numbers(runs, means, of_scopes)
     if len(table):
         table = table[table["dataset"].isin(shown)]
     decided = claims()
     if other_data:
         decided["dataset"] = decided["dataset"].mask(decided["dataset"] == " ".join(DATASETS), "")
-    return table, list(claim_rows(decided, printed_means(), means))
+    return table, list(claim_rows(decided, printed_means(), means, of_scopes))
 
 
-def numbers(runs: Sequence[Run], means: MeasuredMeans) -> pd.DataFrame:
+def numbers(runs: Sequence[Run], means: MeasuredMeans, of_scopes: MeasuredMeans) -> pd.DataFrame:
     """Our numbers next to the printed ones, a row for each table or figure that shows the number.
+
+    Args:
+        runs: what was measured.
+        means: their means.
+        of_scopes: means of the same users in several scopes, which figures 5 and 6 compare.
 
     Returns:
         columns KEYS, rank, run, variant, page, printed, printed_deviation, deviation, ours, ci_low, ci_high, n,
@@ -134,7 +147,8 @@ def numbers(runs: Sequence[Run], means: MeasuredMeans) -> pd.DataFrame:
     """
     import pandas as pd
 
-    ours = pd.DataFrame([*_sizes(runs), *_shown(means), *_failed(runs)])
+    of_figures = _shown(of_scopes, figures_of_scopes)
+    ours = pd.DataFrame([*_sizes(runs), *_shown(means, items_of), *of_figures, *_failed(runs)])
     if ours.empty:
         return ours
     printed = printed_numbers()
@@ -184,13 +198,8 @@ def _sizes(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
             yield {**labels, "item": SIZES, "dataset": name, "metric": metric, "ours": value, "reason": ""}
 
 
-def items_of(row: Mapping[Any, Any], scopes: int) -> Iterator[str]:
-    """The tables and figures that show a mean.
-
-    Args:
-        row: labels of the mean.
-        scopes: in how many scopes its data set and model were explained.
-    """
+def items_of(row: Mapping[Any, Any]) -> Iterator[str]:
+    """The tables and figures that show a mean with these labels, other than those that compare scopes."""
     model, implicit = row["model"], row["format"] == "implicit"
     if row["metric"] == TIME.name:
         timed = implicit == (row["explainer"] in WITH_IMPORTANCES)
@@ -214,19 +223,22 @@ def items_of(row: Mapping[Any, Any], scopes: int) -> Iterator[str]:
             yield "table-5"
         if model != "lightgcn" and row["scope"] == SCOPE:
             yield "figure-2"
-        if scopes > 1:
-            yield "figure-5" if row["level"] == "list" else "figure-6"
 
 
-def _shown(means: MeasuredMeans) -> Iterator[dict[str, Any]]:
+def figures_of_scopes(row: Mapping[Any, Any]) -> Iterator[str]:
+    """The figure that compares a mean with these labels in several scopes."""
+    of_edits = row["model"] in GRAPHS and row["format"] != "implicit"
+    if of_edits and row["metric"] != TIME.name and not row["rank"]:
+        yield "figure-5" if row["level"] == "list" else "figure-6"
+
+
+def _shown(
+    means: MeasuredMeans, items: Callable[[Mapping[Any, Any]], Iterator[str]]
+) -> Iterator[dict[str, Any]]:
     """The measured means that the paper shows, once for each of its tables and figures."""
-    frame = means.frame
-    if frame.empty:
-        return
-    scopes = frame.groupby(["dataset", "model"])["scope"].nunique()
-    for labels in frame.to_dict("records"):
+    for labels in means.frame.to_dict("records"):
         row = {str(name): value for name, value in labels.items()}
-        for item in items_of(row, int(scopes[row["dataset"], row["model"]])):
+        for item in items(row):
             plain = row["metric"] in (TIME.name, "Gini", "#Perturb")
             metric = row["metric"] if plain else f"{row['metric']}@{row['k']}"
             yield {**row, "item": item, "metric": metric, "ours": row["mean"], "reason": _limit(row)}
@@ -264,7 +276,7 @@ def _failed(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
 def _missing(row: Mapping[str, Any], column: Column, state: str) -> Iterator[dict[str, Any]]:
     base = column.name.partition("@")[0]
     if base in METRICS:
-        for item in items_of({**row, "metric": base}, 1):
+        for item in items_of({**row, "metric": base}):
             yield {**row, "item": item, "metric": column.name, "reason": state}
 
 

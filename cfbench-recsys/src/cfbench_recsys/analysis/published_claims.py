@@ -82,19 +82,25 @@ class Decided(NamedTuple):
     bounds: tuple[Interval, ...] = ()
 
 
-def claim_rows(claims: pd.DataFrame, printed: MeasuredMeans, ours: MeasuredMeans) -> Iterator[dict[str, Any]]:
+def claim_rows(
+    claims: pd.DataFrame, printed: MeasuredMeans, ours: MeasuredMeans, of_scopes: MeasuredMeans | None = None
+) -> Iterator[dict[str, Any]]:
     """A row for each claim and each variant of the explainers that was run.
+
+    Claims that compare scopes are decided by ``of_scopes`` where it is given: means of the same users in all scopes.
 
     Keys: claim, section, sentence, rule, variant, printed, verdict_printed, ours, ci_low, ci_high, n (settings),
     verdict, reason.
     """
     names = [name for name in VARIANTS if name in set(ours.frame["variant"])] or [""]
     of_variants = {name: ours.of_variant(name) for name in names}
+    scopes_of_variants = {name: (of_scopes or ours).of_variant(name) for name in names}
     for claim in claims.to_dict("records"):
         theirs = decide(claim, printed)
         known = not np.isnan(theirs.statistic.value)
         as_printed = _verdict(claim, theirs._replace(bounds=())) if known else UNPRINTED
-        for variant, means in of_variants.items():
+        of_claim = scopes_of_variants if claim["contrast"] == "scope" else of_variants
+        for variant, means in of_claim.items():
             here = decide(claim, means)
             verdict = _verdict(claim, here)
             without = f"; without {', '.join(here.absent)}" if here.absent else ""
