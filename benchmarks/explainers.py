@@ -2,7 +2,7 @@
 
     python benchmarks/explainers.py amazon-fashion mf
     python benchmarks/explainers.py ml-1m mf --explainers lime-rs greedy --keep docs/results/explainer-speed
-    python benchmarks/explainers.py amazon-fashion lightgcn --scope k-hop --users 20
+    python benchmarks/explainers.py amazon-fashion lightgcn --scope '{k-hop: 3}' --users 20
 
 The lists of ``--users`` users (500), top ``--k`` (5), at item level, each explainer in a process of its own, on
 one thread; presets that are named like the data set (recommender) or ``DATASET-RECOMMENDER`` (explainer) are used. The
@@ -48,7 +48,7 @@ def main() -> None:
         "--explainers", nargs="+", help="with options: '{name: shap, exact: never, label: x}'"
     )
     parser.add_argument("--formats", nargs="+", default=["implicit", "explicit"])
-    parser.add_argument("--scope")
+    parser.add_argument("--scope", help="of the edits on graphs: user-only, '{k-hop: 2}'")
     parser.add_argument("--level", default="item")
     for name, default in (("users", 500), ("k", 5)):
         parser.add_argument(f"--{name}", type=int, default=default)
@@ -126,6 +126,7 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
         measured = study.time_explanations(cell, format)
         measured["peak_memory_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
         if options.scope:
+            measured["scope"] = str(cell.labels["scope"])
             measured["edges_in_scope"] = study.edges_in_scope(cell)
         rows.append(study.row(str(cell.labels["explainer"]), format, measured))
     return rows
@@ -163,9 +164,11 @@ class Study:
         self.users = np.sort(pool[drawn])
 
     def prepared(self, explainer: Any, format: str, scope: str | None) -> Any:
+        import yaml
+
         from cfbench_core.api import prepare
 
-        scopes = {"scope": [scope]} if scope else {}
+        scopes = {"scope": [yaml.safe_load(scope)]} if scope else {}
         presets = [] if self.options.plain else [f"{self.dataset_label}-{self.recommender_name}"]
         return prepare(
             {
@@ -331,7 +334,7 @@ class Study:
             "explainer": explainer,
             "format": format,
             "level": self.options.level,
-            "scope": self.options.scope or "",
+            "scope": "",
             "k": self.options.k,
             "users": len(self.users),
             "interactions": self.split.profiles.nnz,
