@@ -66,7 +66,8 @@ from cfbench_core.stages import TaskContext
 class Chunk(Protocol):
     """The units of one task, B of them, with what the stages after the model need.
 
-    It may have ``seconds_of_loading``: a call that loads libraries and takes less than this is timed once more.
+    It may have ``seconds_of_loading``: a call that loads libraries and takes less than this is timed once more, after
+    ``forget()``, if the chunk has it, released what the first call computed for later ones.
     """
 
     units: pd.DataFrame
@@ -163,6 +164,7 @@ def explain(context: TaskContext) -> Mapping[str, Any]:
     loaded = len(sys.modules)
     answers, details, seconds, queries = _timed(context, chunk, state)
     if len(sys.modules) > loaded and seconds < getattr(chunk, "seconds_of_loading", 0.0):
+        getattr(chunk, "forget", _nothing)()
         # another chunk: this one may remember what the model answered
         answers, details, seconds, queries = _timed(context, _open_chunk(context), state)
     details = checked_details(details, len(chunk.units), context.task.label)
@@ -177,6 +179,10 @@ def explain(context: TaskContext) -> Mapping[str, Any]:
             **({MODEL_QUERIES: _each(queries, chunk)} if chunk.queries else {}),
         },
     )
+
+
+def _nothing() -> None:
+    """For a chunk that has nothing to release."""
 
 
 def _described(context: TaskContext, chunk: Any) -> dict[str, FloatArray]:

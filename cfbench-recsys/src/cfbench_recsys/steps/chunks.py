@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
+import scipy  # scipy.sparse is imported at first use, not by every plan
 
+from cfbench_core.isolation.fingerprints import freeze
 from cfbench_core.stages import TaskContext
 from cfbench_recsys.contracts import ScoringModel
 from cfbench_recsys.edits import IntArray
@@ -16,7 +19,8 @@ from cfbench_recsys.interactions import Interactions
 from cfbench_recsys.remembered_scores import remembering
 from cfbench_recsys.scope_labels import parse_scope
 from cfbench_recsys.scoring import QUERIES
-from cfbench_recsys.splits import Split
+from cfbench_recsys.splits import Split, load_split
+from cfbench_recsys.steps import WITHHELD
 from cfbench_recsys.steps.data import SplitData
 from cfbench_recsys.targets import Scope, Targets
 
@@ -53,6 +57,11 @@ class Chunk:
     format: str
 
     queries: ClassVar[tuple[str, ...]] = QUERIES
+    seconds_of_loading: ClassVar[float] = 20.0
+
+    def forget(self) -> None:
+        """Releases what explainers computed once for all chunks, so that a call that is timed again computes it."""
+        _learnable.cache_clear()
 
     def contract_columns(self) -> pd.DataFrame:
         """The columns of the contract that describe a unit."""
@@ -61,8 +70,29 @@ class Chunk:
         )
 
 
+def learnable(context: TaskContext) -> tuple[scipy.sparse.csr_matrix, dict[str, Any]]:
+    """(users, items) interactions of users who are not explained, and room for what an explainer computes once from them."""
+    inputs = context.input_paths
+    return _learnable(inputs["split"], inputs[WITHHELD], context.task.stage_key)
+
+
+@functools.lru_cache(maxsize=2)
+def _learnable(split: Path, withheld: Path, stage_key: str) -> tuple[scipy.sparse.csr_matrix, dict[str, Any]]:
+    training = load_split(split).train
+    rows = np.repeat(np.arange(training.shape[0]), np.diff(training.indptr))
+    training.data[np.isin(rows, load_withheld(withheld))] = 0.0
+    training.eliminate_zeros()
+    freeze(training)
+    return training, {}
+
+
 def open_chunk(context: TaskContext, data: SplitData, model: ScoringModel, units: pd.DataFrame) -> Chunk:
-    """The units of a task with their histories."""
+    """The units of a task with their histories.
+
+    What the explainer learns from is read here, since reading it is no part of the time of an explanation.
+    """
+    if WITHHELD in context.input_paths:
+        learnable(context)
     point = context.parameters
     scope, hops = parse_scope(point["scope"])
     targets = Targets.of(

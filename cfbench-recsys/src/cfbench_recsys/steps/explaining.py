@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
-import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.devices.batches import Batches, memory_of
-from cfbench_core.isolation.fingerprints import freeze
 from cfbench_core.lifecycle.counting import counted_if_done
 from cfbench_core.lifecycle.models import State
 from cfbench_core.real_arrays import real_array
@@ -28,9 +25,8 @@ from cfbench_recsys.explainer_contracts import (
     ImplicitExplainer,
     PretrainedExplainer,
 )
-from cfbench_recsys.splits import Split, load_split
-from cfbench_recsys.steps import WITHHELD
-from cfbench_recsys.steps.chunks import Chunk, load_withheld
+from cfbench_recsys.splits import Split
+from cfbench_recsys.steps.chunks import Chunk, learnable
 from cfbench_recsys.steps.data import SplitData
 from cfbench_recsys.targets import Answer, Context, Targets
 
@@ -41,23 +37,10 @@ def _explainer_context(
     context: TaskContext, split: Split, model: ScoringModel, state: State | None
 ) -> Context:
     """What an explainer may use."""
-    training, cache = _learnable(
-        context.input_paths["split"], context.input_paths[WITHHELD], context.task.stage_key
-    )
+    training, cache = learnable(context)
     streams = functools.partial(context.streams.generator, "explain")
     access = frozenset(context.parameters["access"]) if "access" in context.parameters else None
     return Context(model, split.profiles, training, streams, state, cache, access)
-
-
-@functools.lru_cache(maxsize=2)
-def _learnable(split: Path, withheld: Path, stage_key: str) -> tuple[scipy.sparse.csr_matrix, dict[str, Any]]:
-    """Interactions of users who are not explained, and room for what an explainer computes from them once."""
-    training = load_split(split).train
-    rows = np.repeat(np.arange(training.shape[0]), np.diff(training.indptr))
-    training.data[np.isin(rows, load_withheld(withheld))] = 0.0
-    training.eliminate_zeros()
-    freeze(training)
-    return training, {}
 
 
 def prepare(
