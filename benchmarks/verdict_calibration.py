@@ -22,7 +22,7 @@ from results import keep
 from cfbench_core.plan import TIME, Cell
 from cfbench_core.run_directory import Run
 from cfbench_core.verdicts import CONFIRMED, REFUTED
-from cfbench_recsys.analysis.measured_means import measure
+from cfbench_recsys.analysis.measured_means import best_measured, measure
 from cfbench_recsys.analysis.published_cfexprec import (
     AT_RANKS,
     EXPLAINERS,
@@ -77,7 +77,7 @@ def has_no_role(cell: Cell) -> bool:
 
 def verdicts(runs: Sequence[Run], sample: Collection[Any] | None) -> dict[tuple[str, str], str]:
     """The verdict of each claim and variant."""
-    means = measure(runs, EXPLAINERS, METRICS, AT_RANKS, sample)
+    means = best_measured(measure(runs, EXPLAINERS, METRICS, AT_RANKS, sample))
     of_users = claims()
     of_users = of_users[of_users["metric"] != TIME.name]
     return {

@@ -17,7 +17,7 @@ import yaml
 from cfbench_core import run
 from cfbench_core.run_directory import Run
 from cfbench_recsys.analysis import published_cfexprec
-from cfbench_recsys.analysis.measured_means import all_means, measure, of_the_same_users, split_label
+from cfbench_recsys.analysis.measured_means import best_measured, measure, of_the_same_users, split_label
 from cfbench_recsys.analysis.published_cfexprec import EXPLAINERS
 from cfbench_recsys.analysis.reproduction import COLUMNS, PAPERS, Config, Reproduction, _cell, _decided
 from cfbench_recsys.analysis.shared import settings
@@ -206,7 +206,7 @@ def test_a_claim_that_a_missing_explainer_could_change_is_decided_in_part(write:
     assert rows["reason"]["cfbench"].endswith("without accent, ml-1m, yahoo-music, K = 5, level list")
 
 
-def test_users_are_drawn_together_for_all_means(write: Any, make_cell: Any) -> None:
+def test_users_are_drawn_together_for_measure(write: Any, make_cell: Any) -> None:
     """Two explainers that differ by the same amount for every user: their difference is the same in every resample."""
     values = np.random.default_rng(1).random(3 * USERS)
     run = write(
@@ -282,7 +282,7 @@ def test_of_a_cell_that_two_runs_have_the_larger_counts(write: Any, make_cell: A
     small = write(make_cell("lxr", {"POS-P@3": [0.5] * 6}, **AMAZON), name="small")
     large = write(make_cell("lxr", {"POS-P@3": [0.2] * 12}, **AMAZON), name="large")
     for runs in ([small, large], [large, small]):
-        means = measure(runs, EXPLAINERS, ("POS-P",), ())
+        means = best_measured(measure(runs, EXPLAINERS, ("POS-P",), ()))
         assert means.frame[["run", "mean", "n"]].values.tolist() == [["", pytest.approx(0.2), 12]]
 
 
@@ -300,10 +300,10 @@ def test_scopes_are_compared_by_the_means_of_the_same_users(write: Any, make_cel
         means = table[table["ours"].notna()].set_index(["item", "scope"])["ours"].to_dict()
         assert means["table-5", "k-hop-3"] == 0.5
         assert means["figure-6", "k-hop-3"] == 0 and means["figure-6", "full"] == pytest.approx(0.05)
-    means = of_the_same_users(all_means([large, small], EXPLAINERS, ("PN-S",), ()), "scope")
+    means = of_the_same_users(measure([large, small], EXPLAINERS, ("PN-S",), ()), "scope")
     assert means.frame["n"].tolist() == [6, 6]
     alone = write(make_cell("cf2", {"PN-S@3": [0.0] * 12}, scope="k-hop-3", **graph), name="alone")
-    assert of_the_same_users(all_means([alone], EXPLAINERS, ("PN-S",), ()), "scope").frame.empty
+    assert of_the_same_users(measure([alone], EXPLAINERS, ("PN-S",), ()), "scope").frame.empty
 
 
 def test_a_claim_about_scopes_is_decided_by_the_same_users(write: Any, make_cell: Any) -> None:

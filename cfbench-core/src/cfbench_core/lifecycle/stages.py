@@ -164,7 +164,8 @@ def explain(context: TaskContext) -> Mapping[str, Any]:
     loaded = len(sys.modules)
     answers, details, seconds, queries = _timed(context, chunk, state)
     if len(sys.modules) > loaded and seconds < getattr(chunk, "seconds_of_loading", 0.0):
-        getattr(chunk, "forget", _nothing)()
+        if hasattr(chunk, "forget"):
+            chunk.forget()
         # another chunk: this one may remember what the model answered
         answers, details, seconds, queries = _timed(context, _open_chunk(context), state)
     details = checked_details(details, len(chunk.units), context.task.label)
@@ -179,10 +180,6 @@ def explain(context: TaskContext) -> Mapping[str, Any]:
             **({MODEL_QUERIES: _each(queries, chunk)} if chunk.queries else {}),
         },
     )
-
-
-def _nothing() -> None:
-    """For a chunk that has nothing to release."""
 
 
 def _described(context: TaskContext, chunk: Any) -> dict[str, FloatArray]:

@@ -100,18 +100,7 @@ def measure(
     at_ranks: Collection[str],
     sample: Collection[Any] | None = None,
 ) -> MeasuredMeans:
-    """The means of these explainers and metrics, one of each label; see :func:`all_means` and :func:`best_measured`."""
-    return best_measured(all_means(runs, explainers, metrics, at_ranks, sample))
-
-
-def all_means(
-    runs: Sequence[Run],
-    explainers: Collection[str],
-    metrics: Collection[str],
-    at_ranks: Collection[str],
-    sample: Collection[Any] | None = None,
-) -> MeasuredMeans:
-    """The means of these explainers and metrics, of every run.
+    """The means of these explainers and metrics, of every run; :func:`best_measured` chooses among those of the same.
 
     Args:
         explainers: as :func:`split_label` names them.

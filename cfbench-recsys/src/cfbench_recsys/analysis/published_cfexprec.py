@@ -22,9 +22,9 @@ import numpy as np
 from cfbench_core.plan import TIME, Column
 from cfbench_recsys.analysis.measured_means import (
     MeasuredMeans,
-    all_means,
     best_measured,
     config_of,
+    measure,
     of_the_same_users,
     split_label,
 )
@@ -118,7 +118,7 @@ def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[d
     With ``other_data``, what the paper prints of data sets that no run has is left out, and claims about all of its data
     are decided by any.
     """
-    measured = all_means(runs, EXPLAINERS, METRICS, AT_RANKS)
+    measured = measure(runs, EXPLAINERS, METRICS, AT_RANKS)
     of_runs = {str(cell.labels.get("dataset")) for run in runs for cell in run.cells()}
     shown = of_runs if other_data else {*DATASETS, STANDS_IN}
     if len(measured.frame):

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_recsys.analysis.curves import point_of
-from cfbench_recsys.analysis.measured_means import MeasuredMeans, config_of, measure, split_label
+from cfbench_recsys.analysis.measured_means import (
+    MeasuredMeans,
+    best_measured,
+    config_of,
+    measure,
+    split_label,
+)
 from cfbench_recsys.analysis.published_claims import claim_rows
 from cfbench_recsys.analysis.published_tables import read_published
 from cfbench_recsys.analysis.shared import refined
@@ -67,7 +73,7 @@ def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[d
         for name in (column.name for column in cell.columns)
         if item_of(name) or name.startswith("LXR-")
     ]
-    means = measure(runs, EXPLAINERS, set(metrics), ())
+    means = best_measured(measure(runs, EXPLAINERS, set(metrics), ()))
     if not other_data and len(means.frame):
         means = means.rows((means.frame["dataset"] == DATASET).to_numpy())
     decided = claims()
