@@ -225,6 +225,17 @@ def text_models(session: nox.Session) -> None:
 
 
 @nox.session
+def gpu(session: nox.Session) -> None:
+    """Components, whole runs and language models on a GPU of NVIDIA, compared with the CPU. Minutes."""
+    if shutil.which("nvidia-smi") is None:
+        session.skip("nvidia-smi was not found: no driver of NVIDIA")
+    names = dict.fromkeys(one for name in DISTRIBUTIONS for one in declared_siblings(name))
+    wheels = [str(wheel_of(name)) for name in names if name not in ("cfbench-tabular", "cfbench-text")]
+    session.install("-c", str(CONSTRAINTS), *wheels, f"{wheel_of('cfbench-text')}[models]", "pytest")
+    session.run("pytest", "tests/gpu", "-rs", *session.posargs)
+
+
+@nox.session
 def slurm(session: nox.Session) -> None:
     """The executor dask on a real Slurm of one node, started as root on 127.0.0.1; skipped where it cannot start."""
     missing = [name for name in ("munged", "slurmctld", "slurmd") if shutil.which(name) is None]
@@ -289,8 +300,8 @@ class SilentHandler(http.server.SimpleHTTPRequestHandler):
 def e2e(session: nox.Session) -> None:
     """What a newcomer does, in fresh environments made from the wheels: install, list, run, publish a plugin."""
     session.install("pytest", "pytest-xdist", "pyyaml", "jsonschema", *PACKAGING)
-    others = "--ignore=tests/replications"  # run by the session docs, which has cfbench
-    session.run("pytest", "tests", others, *PARALLEL, *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
+    others = ("--ignore=tests/replications", "--ignore=tests/gpu")  # they have sessions, with cfbench
+    session.run("pytest", "tests", *others, *PARALLEL, *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
 
 
 @nox.session
