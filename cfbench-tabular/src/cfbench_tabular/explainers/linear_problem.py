@@ -24,6 +24,9 @@ from cfbench_tabular.table import FloatArray, IntArray
 MULTIPLIER_HALVINGS, LEVEL_HALVINGS = 10, 10
 """Steps of the bisection of the multiplier: for numbers alone, and with categories."""
 
+INTERPOLATIONS = 12
+"""The most steps by interpolation."""
+
 MULTIPLIERS = (1e-4, 1e6)
 """Range of the multiplier, times the squared norm of the changes of the margin."""
 
@@ -204,15 +207,26 @@ class LinearProblem:
     def _of_numbers(self, lacking: FloatArray) -> FloatArray:
         """(A,) the smallest multiplier for which the numbers make up for what is ``lacking`` (A,).
 
-        Between the breakpoints of its numbers, the gain is linear in the multiplier: the last step is an interpolation.
+        Between the breakpoints of its numbers, the gain is linear in the multiplier, so the bisection is followed by
+        interpolations. They move both ends (the Illinois method: an end that stays counts half), until no breakpoint is
+        left between these; then one step is exact.
         """
         below, above = self._bisected(lacking, MULTIPLIER_HALVINGS, self.numbers.gain)
-        least, most = self.numbers.gain(below), self.numbers.gain(above)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = (lacking - least) / (most - least)
-        between = below + np.where((share > 0) & (share < 1), share, 1.0) * (above - below)
-        found: FloatArray = np.where(self.numbers.gain(between) >= lacking - ROUNDING, between, above)
-        return found
+        short, over = (self.numbers.gain(end) - lacking for end in (below, above))
+        before = np.zeros(len(lacking), dtype=np.int64)
+        for _ in range(INTERPOLATIONS):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = short / (short - over)
+            between = below + np.where((share > 0) & (share < 1), share, 1.0) * (above - below)
+            gain = self.numbers.gain(between) - lacking
+            enough = gain >= -ROUNDING
+            above, below = np.where(enough, between, above), np.where(enough, below, between)
+            over = np.where(enough, gain, np.where(before < 0, over / 2, over))
+            short = np.where(enough, np.where(before > 0, short / 2, short), gain)
+            before = np.where(enough, 1, -1)
+            if (np.abs(gain) <= ROUNDING).all():
+                break
+        return above
 
     def _bisected(
         self, lacking: FloatArray, halvings: int, gain: Callable[[FloatArray], FloatArray]
