@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
@@ -12,6 +13,14 @@ from hypothesis import strategies as st
 from cfbench_core.devices.batches import FIRST, Batches, DeviceMemoryError, halved, memory_of
 
 SHORT = "CUDA out of memory. Tried to allocate 20.00 GiB\nand more lines"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_objects_to_collect() -> Iterator[None]:
+    """Each shortage of memory collects garbage: only what these tests made is looked at."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 class Allocator:
@@ -49,7 +58,7 @@ class Memory:
         return [member**2 for member in members]
 
 
-@settings(max_examples=30)  # each shortage collects garbage, which takes a while next to torch
+@settings(max_examples=30)
 @given(count=st.integers(0, 60), most=st.integers(1, 70))
 def test_results_do_not_depend_on_what_fits(count: int, most: int) -> None:
     allocator = Allocator(most)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import warnings
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,14 @@ from cfbench_core.devices.training_steps import TrainingSteps
 from cfbench_core.errors import ResultWarning
 
 RATE = 0.1
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_objects_to_collect() -> Iterator[None]:
+    """Each shortage of memory collects garbage: only what these tests made is looked at."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 class Regression:

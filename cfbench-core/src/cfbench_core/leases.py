@@ -122,8 +122,12 @@ class LocalLeases:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         except FileExistsError:
             return False
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+        except OSError:  # a full disk: an empty lease, which names no holder, would be waited for
+            path.unlink(missing_ok=True)
+            raise
         return True
 
     def read(self, name: str) -> bytes | None:

@@ -82,6 +82,7 @@ def test_a_full_disk_under_the_cache_fails_the_cells_and_room_completes_the_run(
         assert "the disk is full" in reason and "CFBENCH_CACHE_DIR" in reason and "\n" not in reason
         store = Store()
         assert [problem for entry in store.entries() for problem in store.verify(entry)] == []
+        assert list((disk / "cache").glob("**/leases/*")) == []  # the next run would wait for their holder
         ballast.unlink()
         done = run(registry, tmp_path / "run")
         assert done.exit_code == 0
