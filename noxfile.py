@@ -71,11 +71,33 @@ def _depth(distribution: str) -> int:
 EDITABLE = [f"-e./{name}[test]" for name in sorted(DISTRIBUTIONS, key=_depth)]
 INSTALL = ("--no-compile", "-c", str(CONSTRAINTS))
 """Python compiles what is imported, a fraction of what is installed: this saves most of a minute for each torch."""
-PARALLEL = ("--numprocesses=auto", "--dist=loadfile")
-"""A process per core; the tests of a file share its fixtures, so they stay together."""
+PARALLEL = (f"--numprocesses={(os.cpu_count() or 1) + 1}", "--dist=loadfile", "--no-loadscope-reorder")
+"""One process more than cores, since many tests wait for others; the tests of a file share its fixtures."""
+LONGEST = {
+    "cfbench-core": "test_stores test_terminals_and_signals test_run test_dask_executor test_gpu_workers",
+    "cfbench-explainers-gnn": "test_plugin test_descent test_second_device test_pyg_how_to",
+    "cfbench-explainers-native": "test_histories test_lxr test_second_device test_new_plugin",
+    "cfbench-recsys": "test_awkward test_training_in_parts test_presets test_reproduction",
+    "cfbench-tabular": "test_targets test_loan_how_to test_suite test_new_plugin test_synas_published",
+    ".": "test_newcomer test_third_party test_public_libraries test_how_to_pages",
+}
+"""Files of tests that start first, so that no process waits for one of them in the end."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PACKAGING = ("build", "hatchling>=1.27", "twine")
 TYPES = ("mypy", "types-PyYAML", "types-tabulate", "pandas-stubs")
+
+
+def parallel_tests(folder: str, *without: str) -> list[str]:
+    """Arguments of pytest, in a folder of the repository: the files of its tests, and how they are divided.
+
+    ``without``: folders of tests that are left out.
+    """
+    longest = LONGEST.get(folder, "").split()
+    files = [path.relative_to(ROOT / folder) for path in (ROOT / folder / "tests").rglob("test_*.py")]
+    chosen = [path for path in files if not {*path.parts} & {*without}]
+    places = {name: place for place, name in enumerate(longest)}
+    ordered = sorted(chosen, key=lambda path: (places.get(path.stem, len(longest)), path))
+    return [*map(str, ordered), *PARALLEL]
 
 
 def remove_environment(session: nox.Session) -> None:
@@ -105,7 +127,7 @@ def coverage(session: nox.Session) -> None:
         report = folder / f"{name}.json"
         package = name.replace("-", "_")
         with session.chdir(ROOT / name):
-            session.run("pytest", "tests", *PARALLEL, "-q", "-p", "no:cacheprovider", f"--cov={package}", "--cov-branch",
+            session.run("pytest", *parallel_tests(name), "-q", "-p", "no:cacheprovider", f"--cov={package}", "--cov-branch",
                         "--cov-report=", f"--cov-report=json:{report}", *session.posargs,
                         env={"OMP_NUM_THREADS": "1", "COVERAGE_FILE": str(folder / f"{name}.data")})  # fmt: skip
         totals = json.loads(report.read_text())["totals"]
@@ -155,7 +177,7 @@ def test(session: nox.Session, distribution: str) -> None:
     session.install(*INSTALL, *siblings, f"{wheel_of(distribution)}[test]", "pytest-xdist")
     session.run("pip", "check")
     session.chdir(ROOT / distribution)
-    session.run("pytest", "tests", *PARALLEL, *session.posargs, env={"OMP_NUM_THREADS": "1"})
+    session.run("pytest", *parallel_tests(distribution), *session.posargs, env={"OMP_NUM_THREADS": "1"})
     remove_environment(session)
 
 
@@ -179,7 +201,7 @@ def pythons(session: nox.Session, version: str) -> None:
     for name in names:
         with session.chdir(ROOT / name):
             session.run(
-                own, "-m", "pytest", "tests", *PARALLEL, "-q", external=True, env={"OMP_NUM_THREADS": "1"}
+                own, "-m", "pytest", *parallel_tests(name), "-q", external=True, env={"OMP_NUM_THREADS": "1"}
             )
 
 
@@ -300,8 +322,8 @@ class SilentHandler(http.server.SimpleHTTPRequestHandler):
 def e2e(session: nox.Session) -> None:
     """What a newcomer does, in fresh environments made from the wheels: install, list, run, publish a plugin."""
     session.install("pytest", "pytest-xdist", "pyyaml", "jsonschema", *PACKAGING)
-    others = ("--ignore=tests/replications", "--ignore=tests/gpu")  # they have sessions, with cfbench
-    session.run("pytest", "tests", *others, *PARALLEL, *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
+    tests = parallel_tests(".", "replications", "gpu")  # they have sessions, with cfbench
+    session.run("pytest", *tests, *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
 
 
 @nox.session

@@ -11,7 +11,7 @@ import pytest
 from cfbench_core import run
 from cfbench_recsys.steps import chunks
 
-SECONDS = 0.4
+SECONDS = 1.0
 """What loading the library, reading the data or computing takes in these tests."""
 LATE = """
 import time
