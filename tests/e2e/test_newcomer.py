@@ -1,4 +1,7 @@
-"""What a newcomer does, in environments made from the wheels: install, list, run; with much, little and nothing."""
+"""What a newcomer does, in environments made from the wheels: install, list, run; with much, little and nothing.
+
+One package of explainers alone is tested in the environment of its own tests (``test_default_run.py``).
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 import yaml
 
 from .conftest import ROOT, Environment
 
-RECSYS = ("cfbench-core", "cfbench-recsys")
-NATIVE = (*RECSYS, "cfbench-explainers-native")
-GNN = (*RECSYS, "cfbench-explainers-gnn")
-BOTH = (*NATIVE, "cfbench-explainers-gnn")
+BOTH = ("cfbench-core", "cfbench-recsys", "cfbench-explainers-native", "cfbench-explainers-gnn")
 Make = Callable[..., Environment]
 
 
@@ -27,20 +26,6 @@ def test_the_core_alone_says_kindly_what_to_install(environment_with: Make) -> N
     assert "cfbench-explainers-native" in listed.stdout + listed.stderr
     run = environment.cfbench("run")
     assert run.returncode in (2, 3) and "pip install" in run.stderr and "Traceback" not in run.stderr
-
-
-@pytest.mark.parametrize(
-    ("distributions", "expected"), [(GNN, "cf-gnnexplainer"), (NATIVE, "lime-rs")], ids=["gnn", "native"]
-)
-def test_one_package_of_explainers_lists_and_runs(
-    environment_with: Make, distributions: tuple[str, ...], expected: str
-) -> None:
-    environment = environment_with(*distributions)
-    assert expected in environment.cfbench("list", "explainers").stdout
-    done = environment.cfbench("run", "--output", "runs/default", "--set", "protocol.users=20")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Example:" in done.stdout and "report.html" in done.stdout
-    assert (environment.work / "runs/default/report.html").stat().st_size > 10_000
 
 
 def test_the_tabular_suite_needs_no_recommender_and_no_torch(environment_with: Make) -> None:
