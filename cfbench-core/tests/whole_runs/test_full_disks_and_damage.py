@@ -17,6 +17,7 @@ from toy_runs import artifacts, configuration, ends, run
 from cfbench_core import owners
 from cfbench_core.api import execute, prepare
 from cfbench_core.errors import DamageWarning, UserError
+from cfbench_core.leases import LocalLeases
 from cfbench_core.registry import Registry
 from cfbench_core.run_directory import Run
 from cfbench_core.store import Store
@@ -88,6 +89,26 @@ def test_a_full_disk_under_the_cache_fails_the_cells_and_room_completes_the_run(
         assert done.exit_code == 0
         assert done.scores.equals(undisturbed.scores)
         assert list((disk / "cache").glob("artifacts/tmp/*")) == []
+
+
+def test_a_lease_that_a_full_disk_cuts_short_is_not_left_behind(tmp_path: Path) -> None:
+    """Neither in a folder nor in a store elsewhere: nobody would know whom to wait for."""
+    pytest.importorskip("fsspec", reason="needs fsspec: pip install 'cfbench-core[fsspec]'")
+    from cfbench_core.stores.fsspec import RemoteFiles
+
+    with small_disk(tmp_path) as disk:
+        places = {
+            "here": LocalLeases(disk / "here"),
+            "elsewhere": RemoteFiles(f"file://{disk}/elsewhere", {}),
+        }
+        for name, files in places.items():
+            assert files.create("first", b"somebody")  # makes the folder
+            ballast = fill(disk, leaving=0)
+            with pytest.raises((OSError, UserError), match="No space left"):
+                files.create("second", b"somebody")
+            assert [path.name for path in (disk / name).iterdir()] == ["first"]
+            ballast.unlink()
+            assert files.create("second", b"somebody")
 
 
 @pytest.mark.filterwarnings("ignore::cfbench_core.errors.DamageWarning")

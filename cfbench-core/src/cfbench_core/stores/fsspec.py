@@ -301,9 +301,7 @@ class RemoteFiles:
                     return True
                 self._make_folder(self._system._parent(path))
                 # paramiko (SFTP) wants to hear that the file is written to, Python must not
-                with self._system.open(path, "wxb" if hasattr(self._system, "ftp") else "xb") as file:
-                    file.write(content)
-                return True
+                file = self._system.open(path, "wxb" if hasattr(self._system, "ftp") else "xb")
             except FileExistsError:
                 return False
             except OSError:
@@ -311,6 +309,21 @@ class RemoteFiles:
                 if self._system.exists(path):  # SFTP says no more than "Failure"
                     return False
                 raise
+            return self._written(file, path, content)
+
+    def _written(self, file: Any, path: str, content: bytes) -> bool:
+        """Writes and closes a new file; False where closing finds that there is one. None is left where it fails."""
+        try:
+            with file:
+                file.write(content)
+        except FileExistsError:
+            return False
+        except OSError:  # a full disk: what is there names no holder of a lease, and would be waited for
+            self._system.invalidate_cache()
+            if self._system.exists(path) and content.startswith(self._system.cat_file(path)):
+                self._system.rm_file(path)
+            raise
+        return True
 
     def all(self) -> dict[str, tuple[int, float]]:
         """Bytes, and the time of the last change in seconds since 1970, of each file by its name."""
