@@ -38,7 +38,7 @@ class LeaseFiles(Protocol):
         """The content; None if there is no such file."""
 
     def write(self, name: str, content: bytes) -> None:
-        """Replaces the content."""
+        """Replaces the content of a file."""
 
     def remove(self, name: str) -> None:
         """Removes a file, if it is there."""
@@ -137,7 +137,10 @@ class LocalLeases:
             return None
 
     def write(self, name: str, content: bytes) -> None:
-        (self._folder / name).write_bytes(content)
+        # In place: a full disk leaves no empty lease, and one that somebody removed is not made again.
+        with (self._folder / name).open("r+b") as file:
+            file.write(content)
+            file.truncate()
 
     def remove(self, name: str) -> None:
         (self._folder / name).unlink(missing_ok=True)
