@@ -79,7 +79,7 @@ LONGEST = {
     "cfbench-explainers-native": "test_histories test_lxr test_second_device test_new_plugin",
     "cfbench-recsys": "test_awkward test_training_in_parts test_presets test_reproduction",
     "cfbench-tabular": "test_targets test_loan_how_to test_suite test_new_plugin test_synas_published",
-    ".": "test_newcomer test_third_party test_public_libraries test_how_to_pages",
+    ".": "test_newcomer test_newcomer_without_torch test_third_party test_public_libraries",
 }
 """Files of tests that start first, so that no process waits for one of them in the end."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")

@@ -1,4 +1,4 @@
-"""What a newcomer does, in environments made from the wheels: install, list, run; with much, little and nothing.
+"""What a newcomer does with the suite of recommenders, in an environment made from the wheels: lists, runs, a tutorial.
 
 One package of explainers alone is tested in the environment of its own tests (``test_default_run.py``).
 """
@@ -6,7 +6,6 @@ One package of explainers alone is tested in the environment of its own tests (`
 from __future__ import annotations
 
 import re
-import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,38 +13,10 @@ from pathlib import Path
 import yaml
 
 from .conftest import ROOT, Environment
+from .pages import follow
 
 BOTH = ("cfbench-core", "cfbench-recsys", "cfbench-explainers-native", "cfbench-explainers-gnn")
 Make = Callable[..., Environment]
-
-
-def test_the_core_alone_says_kindly_what_to_install(environment_with: Make) -> None:
-    environment = environment_with("cfbench-core")
-    listed = environment.cfbench("list")
-    assert listed.returncode == 0
-    assert "cfbench-explainers-native" in listed.stdout + listed.stderr
-    run = environment.cfbench("run")
-    assert run.returncode in (2, 3) and "pip install" in run.stderr and "Traceback" not in run.stderr
-
-
-def test_the_tabular_suite_needs_no_recommender_and_no_torch(environment_with: Make) -> None:
-    environment = environment_with("cfbench-core", "cfbench-tabular")
-    assert environment.python("-c", "import torch").returncode != 0
-    assert "growing-spheres" in environment.cfbench("list", "explainers").stdout
-    done = environment.cfbench("run", "--output", "runs/default")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Example:" in done.stdout
-    assert environment.python("-m", "pip", "check").returncode == 0
-
-
-def test_the_text_suite_needs_no_model_and_no_download(environment_with: Make) -> None:
-    environment = environment_with("cfbench-core", "cfbench-text")
-    assert environment.python("-c", "import torch").returncode != 0
-    assert "most-frequent" in environment.cfbench("list", "generators").stdout
-    done = environment.cfbench("run", "--offline", "--output", "runs/default")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Example:" in done.stdout and "synthetic" in done.stderr
-    assert environment.python("-m", "pip", "check").returncode == 0
 
 
 def test_listing_imports_neither_torch_nor_pandas(environment_with: Make) -> None:
@@ -84,33 +55,6 @@ def test_every_command_of_the_tutorial_runs(environment_with: Make) -> None:
     assert typo is not None
     again = environment.cfbench("plan", "study.yaml", "--set", "explainers=[lime-sr]")
     assert again.stderr.strip() == typo.group(1)
-
-
-def test_every_command_of_the_tutorial_for_tables_runs(environment_with: Make) -> None:
-    environment = environment_with("cfbench-core", "cfbench-tabular")
-    follow(environment, (ROOT / "docs/tutorial-tables.md").read_text(encoding="utf-8"))
-
-
-def test_every_command_of_the_tutorial_for_texts_runs(environment_with: Make) -> None:
-    environment = environment_with("cfbench-core", "cfbench-text")
-    follow(environment, (ROOT / "docs/tutorial-texts.md").read_text(encoding="utf-8"))
-
-
-def follow(environment: Environment, text: str) -> None:
-    """Writes the files of a page, runs its scripts, then its commands."""
-    for title, content in re.findall(r"```json title=\"(.*?)\"\n(.*?)```", text, flags=re.S):
-        (environment.work / title).write_text(content, encoding="utf-8")
-    for title, code in re.findall(r"```python(?: title=\"(.*?)\")?\n(.*?)```", text, flags=re.S):
-        path = environment.work / (title or "script.py")
-        path.write_text(code)
-        if not title:
-            done = environment.python(path)
-            assert done.returncode == 0, done.stderr
-    commands = re.findall(r"^\$ cfbench (.*?)(?:   # exits with (\d))?$", text, flags=re.M)
-    assert len(commands) >= 7
-    for command, code in commands:
-        done = environment.cfbench(*shlex.split(command))
-        assert done.returncode == int(code or 0), f"{command}\n{done.stdout}{done.stderr}"
 
 
 def test_the_main_job_runs_on_real_data(environment_with: Make, shared_data: Path) -> None:
