@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cfbench_core.lifecycle.code_digests import code_digest
-from cfbench_core.lifecycle.import_statements import import_statements
+from cfbench_core.lifecycle.code_digests import code_digest, imports
 
 ONE, TWO = "def f():\n    return 1\n", "def f():\n    return 2\n"
 CALL = "def value():\n    return f()\n"
@@ -132,5 +131,5 @@ def test_an_edit_that_changes_a_number_changes_the_digest(
 
 @pytest.mark.parametrize("source", [b"x = " + b"-" * 100_000 + b"1", b"x = 1" + b" + 1" * 100_000])
 def test_a_file_that_python_cannot_compile_counts_as_it_stands(source: bytes) -> None:
-    assert import_statements(b"import json\n" + source) == ()
+    assert imports(b"import json\n" + source) == ()
     assert code_digest(source) == hashlib.sha256(source).hexdigest()

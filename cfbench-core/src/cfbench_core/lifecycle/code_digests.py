@@ -6,12 +6,13 @@ import ast
 import atexit
 import contextlib
 import functools
+import gc
 import hashlib
 import json
 import opcode
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType
 
@@ -23,6 +24,12 @@ _SPECS = frozenset({"SPEC", "SPECS"})
 MOST_REMEMBERED = 20_000
 """Digests of files in the user's cache; with more it starts anew."""
 
+_IMPORTS = "imports "
+"""Before the hash of a file in the cache, where what is remembered are its imports."""
+
+_NO_CODE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What Python raises for a file that is not code."""
+
 _NOP = opcode.opmap["NOP"]
 _CLASSES_HOLD_LINES = sys.version_info >= (3, 13)
 
@@ -33,24 +40,23 @@ def code_digest(source: bytes) -> str:
     Compiling every file would take most of the time of planning. The cache is addressed by content, so an edited file is
     always digested anew.
     """
-    return _known("", source, _digest)
+    return _known("", source)
 
 
 def imports(source: bytes) -> tuple[Import, ...]:
     """What a file imports, from the same cache."""
-    found = _known("imports ", source, lambda source: json.dumps(import_statements(source)))
-    return tuple(Import(*one) for one in json.loads(found))
+    return tuple(Import(*one) for one in json.loads(_known(_IMPORTS, source)))
 
 
-def _known(prefix: str, source: bytes, compute: Callable[[bytes], str]) -> str:
+def _known(prefix: str, source: bytes) -> str:
     known = _remembered()
-    content = prefix + hashlib.sha256(source).hexdigest()
-    if content not in known:
+    content = hashlib.sha256(source).hexdigest()
+    if prefix + content not in known:
         if not known.get("changed"):
             known["changed"] = "yes"
             atexit.register(_save_remembered)
-        known[content] = compute(source)
-    return known[content]
+        known[content], known[_IMPORTS + content] = _digest_and_imports(source)
+    return known[prefix + content]
 
 
 @functools.cache
@@ -77,19 +83,36 @@ def _remembered_file() -> Path:
     return cache_root() / f"code-digests-{version}.json"
 
 
-def _digest(source: bytes) -> str:
-    """Of a file's code without docstrings, comments, line numbers and the metadata of components.
+def _digest_and_imports(source: bytes) -> tuple[str, str]:
+    """The digest of a file's code without docstrings, comments, line numbers and the metadata of components; its imports.
 
-    What metadata says (a summary, a paper) computes nothing. What does not compile counts as it stands.
+    What metadata says (a summary, a paper) computes nothing. What does not compile counts as it stands, and has no imports:
+    whoever imports it reports the error.
     """
+    with _without_garbage_collection():  # which looks at a hundred thousand nodes again and again
+        try:
+            tree = ast.parse(source)
+        except _NO_CODE:
+            return hashlib.sha256(source).hexdigest(), "[]"
+        found = json.dumps(import_statements(tree))
+        try:
+            code = compile(_as_it_runs(tree), "", "exec", dont_inherit=True, optimize=2)
+        except _NO_CODE:
+            return hashlib.sha256(source).hexdigest(), found
+        parts: list[str] = []
+        _describe(code, parts)
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest(), found
+
+
+@contextlib.contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    enabled = gc.isenabled()
+    gc.disable()
     try:
-        tree = _as_it_runs(ast.parse(source))
-        code = compile(tree, "", "exec", dont_inherit=True, optimize=2)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return hashlib.sha256(source).hexdigest()
-    parts: list[str] = []
-    _describe(code, parts)
-    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _as_it_runs(tree: ast.Module) -> ast.Module:
@@ -97,8 +120,14 @@ def _as_it_runs(tree: ast.Module) -> ast.Module:
     tree.body = [node for node in tree.body if not _is_metadata(node)]
     if _CLASSES_HOLD_LINES:
         _without_class_lines(tree)
-    _Unoptimized().visit(tree)
-    return ast.fix_missing_locations(tree)
+    if any(isinstance(node, ast.Assert) or _is_debug(node) for node in ast.walk(tree)):
+        _Unoptimized().visit(tree)
+        ast.fix_missing_locations(tree)
+    return tree
+
+
+def _is_debug(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "__debug__"
 
 
 def _without_class_lines(tree: ast.Module) -> None:
@@ -132,7 +161,7 @@ class _Unoptimized(ast.NodeTransformer):
         return ast.copy_location(ast.Assign([stored], ast.Tuple(parts, ast.Load())), node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        return ast.copy_location(ast.Name("__debug", node.ctx), node) if node.id == "__debug__" else node
+        return ast.copy_location(ast.Name("__debug", node.ctx), node) if _is_debug(node) else node
 
 
 def _describe(code: CodeType, parts: list[str]) -> None:

@@ -31,12 +31,8 @@ class Import(NamedTuple):
     re_exported: bool
 
 
-def import_statements(source: bytes) -> tuple[Import, ...]:
-    """The imports of a file; none of one that does not compile: whoever imports it reports the error."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
+def import_statements(tree: ast.Module) -> tuple[Import, ...]:
+    """The imports of a file, by its syntax tree."""
     running = list(_running(tree))
     names = [node.id for node in running if isinstance(node, ast.Name)]
     names += [
