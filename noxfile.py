@@ -84,7 +84,7 @@ LONGEST = {
 """Files of tests that start first, so that no process waits for one of them in the end."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PACKAGING = ("build", "hatchling>=1.27", "twine")
-TYPES = ("mypy", "types-PyYAML", "types-tabulate", "pandas-stubs")
+TYPES = ("mypy>=2.4", "types-PyYAML", "types-tabulate", "pandas-stubs")
 
 
 def parallel_tests(folder: str, *without: str) -> list[str]:
@@ -113,7 +113,8 @@ def lint(session: nox.Session) -> None:
     session.run("codespell")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    session.run("mypy", *(f"{name}/src" for name in DISTRIBUTIONS))  # at once: what they import is read once
+    sources = [f"{name}/src" for name in DISTRIBUTIONS]  # at once: what they import is read once
+    session.run("mypy", "--num-workers=auto", *sources)
     remove_environment(session)
 
 
