@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cfbench_core.statistics.bootstrap import resampled_means
 from cfbench_core.verdicts import RELATIONS, Interval
 from cfbench_text.analysis.claim_rows import RESAMPLES, claim_rows, verdict
-from cfbench_text.analysis.claim_statistics import GENERATORS, grids, statistic
+from cfbench_text.analysis.claim_statistics import GENERATORS, extent, grids, possible_values, statistic
 from cfbench_text.analysis.published_factuality import DOMAINS, OF_REVIEWS, claims, printed_numbers
 
 printed = printed_numbers()
@@ -115,25 +115,56 @@ def test_an_order_of_fewer_than_six_generators_decides_nothing(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "absent", "word"),
+    ("kind", "value", "present", "whole", "word"),
     [
-        # XRec could have a higher maximum, a lower minimum or difference; it cannot undo what others have reached.
-        ("maximum", 0.4, ["xrec"], "refuted in part"),
-        ("maximum", 0.6, ["xrec"], "confirmed"),
-        ("minimum", 0.6, ["xrec"], "confirmed in part"),
-        ("minimum", 0.4, ["xrec"], "refuted"),
-        ("smallest difference", 0.6, ["xrec"], "confirmed in part"),
-        ("smallest difference", 0.4, ["xrec"], "refuted"),
+        # Another generator or data set could have a higher maximum, a lower minimum or difference; it cannot undo what
+        # others have reached.
+        ("maximum", 0.4, 25, 30, "refuted in part"),
+        ("maximum", 0.6, 25, 30, "confirmed"),
+        ("minimum", 0.6, 25, 30, "confirmed in part"),
+        ("minimum", 0.4, 25, 30, "refuted"),
+        ("smallest difference", 0.6, 25, 30, "confirmed in part"),
+        ("smallest difference", 0.4, 25, 30, "refuted"),
         # 0.8 of five of six generators is between 0.67 and 0.83, 0.8 of three between 0.4 and 0.9.
-        ("share below", 0.8, ["xrec"], "confirmed"),
-        ("share below", 0.8, ["xrec", "pepler", "cer"], "confirmed in part"),
-        ("share below", 0.2, ["xrec"], "refuted"),
-        ("maximum", 0.4, [], "refuted"),
-        ("minimum", 0.6, [], "confirmed"),
+        ("share below", 0.8, 25, 30, "confirmed"),
+        ("share below", 0.8, 15, 30, "confirmed in part"),
+        ("share below", 0.2, 25, 30, "refuted"),
+        ("maximum", 0.4, 30, 30, "refuted"),
+        ("minimum", 0.6, 30, 30, "confirmed"),
+        # Of three of five data sets all, or none: between 0.6 and 1, or 0 and 0.4 of five. Of two of five: up to 0.6.
+        ("share first", 1.0, 3, 5, "confirmed"),
+        ("share last", 0.0, 3, 5, "refuted"),
+        ("share last", 0.0, 2, 5, "refuted in part"),
+        ("share last two", 1.0, 2, 5, "confirmed in part"),
+        ("share transformers above", 1.0, 1, 5, "confirmed in part"),
+        ("first on average", 0.0, 4, 5, "refuted in part"),
+        # Of five of six generators 0.6 is between 0.5 and 0.67.
+        ("share lowest data", 0.6, 5, 6, "confirmed in part"),
+        ("lead of data", 0.6, 5, 6, "confirmed in part"),
     ],
 )
-def test_a_claim_that_a_missing_generator_could_change_is_decided_in_part(kind, value, absent, word):
-    assert verdict(claim(kind), Interval(value), "", absent).word == word
+def test_a_claim_that_what_was_not_run_could_change_is_decided_in_part(kind, value, present, whole, word):
+    bounds = possible_values(kind, value, value, present, whole) if present < whole else ()
+    assert verdict(claim(kind), Interval(value), bounds=bounds).word == word
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "expected"),
+    [
+        ("maximum", "", (11, 42)),  # two data sets, and the five of the paper; one mean is missing
+        ("share below", "other", (10, 42)),
+        ("share first", "nrt", (1, 7)),
+        ("share transformers above", "", (2, 7)),  # without XRec, whose mean is missing
+    ],
+)
+def test_the_extent_of_a_statistic_is_what_it_needs(kind, subject, expected):
+    one = grids(six)["m"].copy()
+    one[0, GENERATORS.index("xrec")] = np.nan
+    other = np.ones_like(one)
+    other[1, 0] = np.nan
+    assert extent(claim(kind, subject=subject), {"m": one, "other": other}, ("a", "b")) == expected
+    draws = {"m": np.stack([one, one]), "other": np.stack([other, other])}
+    assert extent(claim(kind, subject=subject), draws, ("a", "b")) == expected
 
 
 def test_a_missing_metric_decides_nothing():
@@ -196,7 +227,7 @@ def by_loops(kind, grid, other):
     own = GENERATORS.index("cer")
     if kind == "first on average":
         average = [sum(column) / len(complete) for column in zip(*complete, strict=True)]
-        return 1 + sum(one > average[own] + 1e-9 for one in average)
+        return sum(one >= average[own] - 1e-9 for one in average)
     if kind == "share transformers above":
         whole = [
             (nrt, att2seq, *others)
@@ -269,18 +300,60 @@ def test_units_are_matched_by_name_not_by_order():
         ([0.9, 1.0] * 5, "refuted"),  # no other generator can lower the maximum
         ([0.0, 0.1] * 5, "confirmed in part"),  # five generators are missing, one of which could be above 0.5
         ([0.9], "undecided"),  # one text has no interval
+        ([0.1], "undecided"),
     ],
 )
 def test_a_claim_is_decided_by_the_whole_interval(values, word):
     assert decided("low-precision", measured({"St2Exp-P": values}))["verdict"] == word
 
 
+def of_all(metric, data_sets=DOMAINS, **values):
+    """Rows of all six generators on some data sets; ``values`` by generator, those of the others are [0.2, 0.3]."""
+    return pd.concat(
+        measured({metric: values.get(name, [0.2, 0.3] * 20)}, place, model=name, generator=name)
+        for place in data_sets
+        for name in GENERATORS
+    )
+
+
 def test_a_claim_about_all_six_is_confirmed_only_if_noise_cannot_change_it():
     near, far = ([0.4, 0.6] * 20, [0.2, 0.3] * 20)
     for values, word in ((near, "undecided"), (far, "confirmed")):
-        rows = pd.concat(measured({"St2Exp-P": values}, model=name, generator=name) for name in GENERATORS)
-        found = decided("low-precision", rows)
+        found = decided("low-precision", of_all("St2Exp-P", **dict.fromkeys(GENERATORS, values)))
         assert found["verdict"] == word, found["reason"]
+
+
+@pytest.mark.parametrize("name", ["low-precision", "nrt-least-precise"])
+def test_a_claim_about_data_sets_that_were_not_run_is_decided_in_part(name):
+    """On each data set NRT is the last, and no mean is above 0.5."""
+    lowest = {"nrt": [0.1, 0.12] * 20}
+    assert decided(name, of_all("St2Exp-P", **lowest))["verdict"] == "confirmed"
+    found = decided(name, of_all("St2Exp-P", ("toys",), **lowest))
+    assert found["verdict"] == "confirmed in part"
+    assert "clothes, beauty, sports, cellphones (not run) could change" in found["reason"]
+
+
+def test_a_mean_that_is_missing_on_one_data_set_could_change_a_claim():
+    rows = of_all("St2Exp-P")
+    some = rows[(rows["dataset"] != "toys") | (rows["generator"] != "cer")]
+    found = decided("low-precision", some)
+    assert found["verdict"] == "confirmed in part" and "what was not run could change" in found["reason"]
+
+
+@pytest.mark.parametrize("name", ["nrt-least-precise", "xrec-best-recall", "aligned-nrt", "toys-lowest"])
+def test_an_order_of_equal_means_is_undecided(name):
+    """No statement is supported in any text: every generator is both the first and the last."""
+    (metric,) = claims().set_index("claim").loc[[name], "metric"]
+    nothing = [0.0] * 20
+    found = decided(name, of_all(metric, **dict.fromkeys(GENERATORS, nothing)))
+    assert found["verdict"] == "undecided" and "by how ties are counted" in found["reason"]
+
+
+def test_metrics_that_tie_leave_their_order_undecided():
+    nothing = dict.fromkeys(GENERATORS, [0.0] * 20)
+    rows = pd.concat([of_all("St2Exp-R", **nothing), of_all("St2Exp-P", **nothing)])
+    found = decided("recall-below-precision", rows)
+    assert found["verdict"] == "undecided" and "by how ties are counted" in found["reason"]
 
 
 def test_without_any_mean_nothing_is_decided():

@@ -14,18 +14,27 @@ import numpy as np
 from cfbench_core.statistics import percentile_interval, resampled_means
 from cfbench_core.verdicts import (
     CONFIRMED,
+    CONFIRMED_IN_PART,
     NOT_COMPARABLE,
     NOT_REPRODUCIBLE,
     REFUTED,
+    REFUTED_IN_PART,
     UNDECIDED,
     Interval,
     Verdict,
     claim_verdict,
     in_part,
 )
-from cfbench_text.analysis.claim_statistics import OF_DATA, grids, possible_values, statistic
+from cfbench_text.analysis.claim_statistics import (
+    OF_DATA,
+    WITH_TIES,
+    extent,
+    grids,
+    possible_values,
+    statistic,
+)
 from cfbench_text.analysis.number_verdicts import ONE_TEXT, STAND_IN
-from cfbench_text.analysis.published_factuality import GENERATORS, claims, decisive_metrics
+from cfbench_text.analysis.published_factuality import DOMAINS, GENERATORS, claims, decisive_metrics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
     from cfbench_text.reviews import FloatArray
 
 RESAMPLES = 1000
+DECIDED = (CONFIRMED, CONFIRMED_IN_PART, REFUTED, REFUTED_IN_PART)
 VALUES = "values"
 """The column with a series of each mean: its values by the unit that they are of."""
 
@@ -59,12 +69,13 @@ def claim_rows(measured: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[s
     for claim in claims().to_dict("records"):
         of_claim = ours[ours["metric"].isin([claim["metric"], claim["subject"]])]
         judges = list(dict.fromkeys(of_claim["judge"][of_claim["metric"].isin(judged)])) or [""]
-        as_printed = Interval(float(statistic(claim, theirs, domains)))
+        as_printed, *printed_readings = _readings(claim, theirs, domains)
         for judge in judges:
             rows = of_claim[of_claim["judge"].isin(["", judge])]
             places = list(dict.fromkeys(rows["dataset"]))
-            here = _interval(statistic(claim, _grids(rows, means), places))
-            decided = _of_measured(claim, here, rows)
+            measured_means = _grids(rows, means)
+            here, *readings = _readings(claim, measured_means, places)
+            decided = _of_measured(claim, here, readings, rows, measured_means)
             yield {
                 "metric": claim["claim"],
                 "judge": judge,
@@ -74,7 +85,7 @@ def claim_rows(measured: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[s
                 "ci_high": here.high,
                 "sentence": f"{claim['sentence']} (section {claim['section']})",
                 "rule": rule(claim),
-                "verdict_printed": verdict(claim, as_printed).word,
+                "verdict_printed": verdict(claim, as_printed, readings=printed_readings).word,
                 "verdict": decided.word,
                 "reason": decided.reason,
             }
@@ -87,7 +98,12 @@ def rule(claim: Any) -> str:
 
 
 def verdict(
-    claim: Mapping[Any, Any], found: Interval, other: str = "", absent: Sequence[str] = ()
+    claim: Mapping[Any, Any],
+    found: Interval,
+    other: str = "",
+    readings: Sequence[Interval] = (),
+    bounds: Sequence[float] = (),
+    missing: str = "",
 ) -> Verdict:
     """Whether a claim holds for a statistic; NaN: what it needs was not run.
 
@@ -95,7 +111,9 @@ def verdict(
         claim: with its statistic, relation and threshold.
         found: the statistic with its interval.
         other: what it was measured with in place of the paper's models; it is not comparable then.
-        absent: generators of the paper that were not run; the claim is decided in part if their means could change it.
+        readings: the statistic with ties counted against and for the claim; it is undecided if they disagree.
+        bounds: what the statistic could be with all that the paper has; empty if nothing is missing.
+        missing: what was not run, in words.
     """
     if np.isnan(found.value) and claim["statistic"] in OF_DATA:
         return Verdict(
@@ -106,17 +124,30 @@ def verdict(
     if other:
         return Verdict(NOT_COMPARABLE, other)
     relation, threshold = claim["relation"], float(claim["threshold"])
-    decided = claim_verdict(found, relation, threshold)
-    ends = possible_values(claim["statistic"], *found.limits, len(absent)) if absent else ()
-    return in_part(decided, map(Interval, ends), relation, threshold, f"{', '.join(absent)} (not run)")
+    decided = claim_verdict(found, relation, threshold, readings=readings)
+    return in_part(decided, map(Interval, bounds), relation, threshold, missing)
 
 
-def _of_measured(claim: Mapping[Any, Any], found: Interval, rows: pd.DataFrame) -> Verdict:
-    """``rows``: the means that the claim is about."""
+def _of_measured(
+    claim: Mapping[Any, Any],
+    found: Interval,
+    readings: Sequence[Interval],
+    rows: pd.DataFrame,
+    means: Mapping[str, FloatArray],
+) -> Verdict:
+    """``rows``: the means that the claim is about; ``means``: the same as grids."""
     other = "; ".join(dict.fromkeys(filter(None, rows[STAND_IN].fillna(""))))
+    bounds: tuple[float, ...] = ()
+    if not np.isnan(found.value):
+        present, whole = extent(claim, means, list(dict.fromkeys(rows["dataset"])))
+        limits = [limit for one in (found, *readings) for limit in one.limits]
+        ends = possible_values(claim["statistic"], min(limits), max(limits), present, whole)
+        bounds = ends if present < whole else ()
     absent = [name for name in GENERATORS if name not in set(rows["generator"])]
-    decided = verdict(claim, found, other, absent)
-    if decided.word in (CONFIRMED, REFUTED) and any(len(values) < 2 for values in rows[VALUES]):
+    absent += [name for name in DOMAINS if name not in set(rows["dataset"])]
+    missing = f"{', '.join(absent)} (not run)" if absent else "what was not run"
+    decided = verdict(claim, found, other, readings, bounds, missing)
+    if decided.word in DECIDED and any(len(values) < 2 for values in rows[VALUES]):
         return Verdict(UNDECIDED, ONE_TEXT)
     return decided
 
@@ -142,6 +173,16 @@ def _grids(rows: pd.DataFrame, means: FloatArray) -> dict[str, FloatArray]:
         grid = found.setdefault(str(row["metric"]), np.full(shape, np.nan))
         grid[:, places.index(row["dataset"]), GENERATORS.index(row["generator"])] = means[:, position]
     return found
+
+
+def _readings(
+    claim: Mapping[Any, Any], means: Mapping[str, FloatArray], places: Sequence[str]
+) -> list[Interval]:
+    """The statistic of a claim, and where ties matter again, with these counted against and for the claim."""
+    found = _interval(statistic(claim, means, places))
+    if claim["statistic"] not in WITH_TIES:
+        return [found]
+    return [found, found, _interval(statistic(claim, means, places, ties=True))]
 
 
 def _interval(found: FloatArray) -> Interval:

@@ -13,7 +13,8 @@ leading axes are draws of the texts, so that one call gives a statistic with its
 - ``lead of data``: the mean over generators of the data sets ``subject``, whichever is smaller, minus that of the others.
 - ``smallest difference``: ``metric`` - ``subject``, over all data sets and generators.
 
-All these metrics are better when higher.
+All these metrics are better when higher. Statistics of ``WITH_TIES`` depend on whether ties count for the claim: with and
+without them they are the two readings that ``verdicts.claim_verdict`` compares.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ OF_DATA = ("share lowest data", "lead of data")
 """Statistics that compare the data sets of the paper, and need all of them."""
 RECURRENT, TRANSFORMERS = ("nrt", "att2seq"), ("cer", "peter", "pepler")
 ABOVE = "share transformers above"
+OF_TWO_METRICS = ("share below", "smallest difference")
+WITH_TIES = (*RANKING, ABOVE, "share below", "share lowest data")
 SAME = 1e-9
 
 
@@ -55,7 +58,10 @@ def grids(means: pd.DataFrame) -> dict[str, FloatArray]:
 
 
 def statistic(
-    claim: Mapping[Any, Any], means: Mapping[str, FloatArray], places: Sequence[str] = ()
+    claim: Mapping[Any, Any],
+    means: Mapping[str, FloatArray],
+    places: Sequence[str] = (),
+    ties: bool = False,
 ) -> FloatArray:
     """(...) the statistic of a claim; NaN if a metric, generator or data set that it needs is missing.
 
@@ -63,8 +69,10 @@ def statistic(
         claim: with its statistic, metric and subject.
         means: of each metric, (..., data sets, generators).
         places: the names of the data sets, in their order; only ``OF_DATA`` need them.
+        ties: whether equal means count for the claim.
     """
     kind, subject = claim["statistic"], claim["subject"]
+    edge = -SAME if ties else SAME
     draws = next((grid.shape[:-2] for grid in means.values()), ())
     missing = np.full(draws, np.nan)
     grid = means.get(claim["metric"])
@@ -73,75 +81,100 @@ def statistic(
     if kind in ("maximum", "minimum"):
         return _largest(grid) if kind == "maximum" else -_largest(-grid)
     if kind in RANKING:
-        return _of_ranking(kind, GENERATORS.index(subject), grid)
+        return _of_ranking(kind, GENERATORS.index(subject), grid, edge)
     if kind == ABOVE:
-        return _transformers_above(grid)
+        return _transformers_above(grid, edge)
     if kind in OF_DATA:
-        return _of_data(kind, subject.split(), grid, places) if {*DOMAINS} <= {*places} else missing
+        return _of_data(kind, subject.split(), grid, places, edge) if {*DOMAINS} <= {*places} else missing
     if subject not in means:
         return missing
     differences = grid - means[subject]
     return (
-        _share(differences < -SAME, ~np.isnan(differences))
+        _share(differences < -edge, ~np.isnan(differences))
         if kind == "share below"
         else -_largest(-differences)
     )
 
 
-def possible_values(kind: str, low: float, high: float, absent: int) -> tuple[float, float]:
-    """What a statistic of some of the six generators could be with all, if ``absent`` of them have any means.
+def extent(
+    claim: Mapping[Any, Any], means: Mapping[str, FloatArray], places: Sequence[str]
+) -> tuple[int, int]:
+    """Over how many data sets, generators or both a statistic is taken, and over how many with all that the paper has.
 
-    A ranking needs all six, so it cannot be another.
+    Args:
+        claim, means, places: as for :func:`statistic`, of one draw or of several with the same gaps.
+    """
+    kind, grid = claim["statistic"], means[claim["metric"]]
+    data_sets = len({*places, *DOMAINS})
+    known = ~np.isnan(grid.reshape(-1, *grid.shape[-2:])[0])
+    if kind in OF_TWO_METRICS:
+        other = means[claim["subject"]]
+        known &= ~np.isnan(other.reshape(-1, *other.shape[-2:])[0])
+    if kind == ABOVE:
+        known = known[:, [GENERATORS.index(name) for name in (*RECURRENT, *TRANSFORMERS)]]
+    if kind in (*RANKING, ABOVE):
+        return int(known.all(axis=1).sum()), data_sets
+    if kind in OF_DATA:
+        return int(known[[places.index(name) for name in DOMAINS]].all(axis=0).sum()), len(GENERATORS)
+    return int(known.sum()), data_sets * len(GENERATORS)
+
+
+def possible_values(kind: str, low: float, high: float, present: int, whole: int) -> tuple[float, float]:
+    """What a statistic of ``present`` of ``whole`` data sets, generators or both could be, whatever the missing means are.
 
     Args:
         low, high: the interval of the statistic.
+        present, whole: see :func:`extent`.
     """
     if kind == "maximum":
         return low, math.inf
     if kind in ("minimum", "smallest difference"):
         return -math.inf, high
-    if kind == "share below":
-        present = len(GENERATORS) - absent
-        return low * present / len(GENERATORS), (high * present + absent) / len(GENERATORS)
-    return low, high
+    if kind == "first on average":
+        return 1.0, float(len(GENERATORS))
+    if kind == "lead of data":
+        return -math.inf, math.inf
+    return low * present / whole, (high * present + whole - present) / whole
 
 
-def _of_ranking(kind: str, subject: int, grid: FloatArray) -> FloatArray:
-    """Only of data sets on which all six generators of the paper were run; one that ties is neither first nor last."""
+def _of_ranking(kind: str, subject: int, grid: FloatArray, edge: float) -> FloatArray:
+    """Only of data sets on which all six generators of the paper were run."""
     complete = np.asarray(~np.isnan(grid).any(axis=-1))
     own, others = grid[..., subject], np.delete(grid, subject, axis=-1)
     if kind == "first on average":
         counted = complete.sum(axis=-1, keepdims=True)
         totals = np.where(complete[..., None], grid, 0.0).sum(axis=-2)
         average = totals / np.where(counted > 0, counted, np.nan)
-        above = np.delete(average, subject, axis=-1) > average[..., subject, None] + SAME
+        above = np.delete(average, subject, axis=-1) > average[..., subject, None] - edge
         return np.where(counted[..., 0] > 0, 1.0 + above.sum(axis=-1), np.nan)
     if kind == "share first":
-        best = np.asarray(own > others.max(axis=-1) + SAME)
+        best = np.asarray(own > others.max(axis=-1) + edge)
     elif kind == "share last two":
-        best = np.asarray((others < own[..., None] + SAME).sum(axis=-1) <= 1)
+        best = np.asarray((others < own[..., None] + edge).sum(axis=-1) <= 1)
     else:
-        best = np.asarray(own < others.min(axis=-1) - SAME)
+        best = np.asarray(own < others.min(axis=-1) - edge)
     return _share(best[..., None], complete[..., None])
 
 
-def _transformers_above(grid: FloatArray) -> FloatArray:
-    """Only of data sets on which these five generators were run; one that ties is not above."""
+def _transformers_above(grid: FloatArray, edge: float) -> FloatArray:
+    """Only of data sets on which these five generators were run."""
     recurrent, transformers = (
         grid[..., [GENERATORS.index(name) for name in names]] for names in (RECURRENT, TRANSFORMERS)
     )
     least, most = transformers.min(axis=-1), recurrent.max(axis=-1)  # NaN where one is missing
-    holds = np.asarray(least > most + SAME)
+    holds = np.asarray(least > most + edge)
     return _share(holds[..., None], ~np.isnan(least + most)[..., None])
 
 
-def _of_data(kind: str, subjects: Sequence[str], grid: FloatArray, places: Sequence[str]) -> FloatArray:
-    """Only of generators that were run on all five data sets; a data set that ties is not the lowest."""
+def _of_data(
+    kind: str, subjects: Sequence[str], grid: FloatArray, places: Sequence[str], edge: float
+) -> FloatArray:
+    """Only of generators that were run on all five data sets."""
     own = grid[..., [places.index(name) for name in subjects], :]
     others = grid[..., [places.index(name) for name in DOMAINS if name not in subjects], :]
     complete = np.asarray(~np.isnan(np.concatenate([own, others], axis=-2)).any(axis=-2))
     if kind == "share lowest data":
-        lowest = np.asarray(own[..., 0, :] < others.min(axis=-2) - SAME)
+        lowest = np.asarray(own[..., 0, :] < others.min(axis=-2) - edge)
         return _share(lowest[..., None, :], complete[..., None, :])
     count = complete.sum(axis=-1).astype(np.float64)
     whole = np.where(count > 0, count, np.nan)
