@@ -10,8 +10,9 @@ import pytest
 import yaml
 from scipy import stats
 
-from cfbench_recsys.analysis import published_consistency, published_fidelity
+from cfbench_recsys.analysis import consistency, published_consistency, published_fidelity
 from cfbench_recsys.analysis.claim_statistics import STATISTICS
+from cfbench_recsys.analysis.published_claims import ONE_USER
 from cfbench_recsys.analysis.reproduction import Config, Reproduction
 from cfbench_recsys.metrics.lxr_curves import point_name
 
@@ -148,24 +149,30 @@ def ladder(
     variant: str = "paper",
     names: tuple[str, ...] = RANKED,
     of_metrics: tuple[str, ...] = ("POS-P curve@5", "NEG-P curve@5"),
+    models: tuple[str, ...] = ("mf", "vae"),
+    k: int = 5,
+    users: int = USERS,
+    without: tuple[str, str] = ("", ""),
 ) -> Any:
     """MF and VAE at two levels; with ``turns`` the first items of VAE are ranked the other way round at the second.
 
-    By the metrics of ``of_metrics``; by others never.
+    By the metrics of ``of_metrics``; by others never. ``without``: an explainer that a model lacks.
     """
     cells = []
-    for model in ("mf", "vae"):
+    for model in models:
         for level, share in enumerate(("50%", "100%")):
             for place, name in enumerate(names):
+                if without == (name, model):
+                    continue
                 label = f"{name}-{variant}" if place < 4 else name
                 turned = len(names) - place if turns and model == "vae" and level else place + 1
                 scores = {}
                 for metric in ("POS-P curve@5", "NEG-P curve@5"):
                     first = 0.1 * (turned if metric in of_metrics else place + 1)
                     below = 0.5 + 0.2 * place  # one order at every level
-                    units = [first, below, below] * USERS
+                    units = [first, *[below] * (k - 1)] * users
                     scores[metric] = units if metric.startswith("POS") else [1 - value for value in units]
-                cells.append(make_cell(label, scores, dataset="ml-1m", model=f"{model}@{share}", k=3))
+                cells.append(make_cell(label, scores, dataset="ml-1m", model=f"{model}@{share}", k=k))
     done = write(*cells, name=f"{variant}-{turns}")
     config = {
         "seed": 0,
@@ -194,9 +201,9 @@ def test_a_ranking_that_turns_at_the_first_item_gains_from_the_others(write: Any
 def test_one_metric_that_turns_at_the_first_item_is_less_stable(write: Any, make_cell: Any) -> None:
     run = ladder(write, make_cell, turns=True, of_metrics=("POS-P curve@5",))
     claims = Reproduction(Config(paper="beyond-top-1")).table([run]).set_index("claim")
-    # VAE: rho -1 against 1 over the first item, and 1 on both sides over the first two and three; MF: 1 everywhere.
+    # VAE: rho -1 against 1 over the first item, and 1 on both sides over the first 2, 3 and 5; MF: 1 everywhere.
     assert claims.loc["neg-more-stable-at-1", "ours"] == pytest.approx(1.0)
-    assert claims.loc["neg-more-stable", "ours"] == pytest.approx(1.0 / 3)
+    assert claims.loc["neg-more-stable", "ours"] == pytest.approx(1.0 / 4)
     assert claims.loc["neg-more-stable", "verdict"] == "confirmed"
 
 
@@ -230,6 +237,47 @@ def test_rankings_of_some_of_the_explainers_decide_nothing(write: Any, make_cell
     claims = Reproduction(Config(paper="beyond-top-1")).table([run]).query("item == 'claims'")
     assert set(claims["verdict"]) == {"undecided"} and claims["ours"].notna().all()
     assert set(claims["reason"]) == {"without cosine, jaccard"}
+
+
+def claims_of(run: Any) -> pd.DataFrame:
+    table = Reproduction(Config(paper="beyond-top-1")).table([run])
+    return table[table["item"] == "claims"].set_index("claim")
+
+
+def test_an_explainer_that_one_recommender_lacks_leaves_its_rankings_undecided(
+    write: Any, make_cell: Any
+) -> None:
+    claims = claims_of(ladder(write, make_cell, turns=True, without=("jaccard", "vae")))
+    assert (claims.loc["mf-stable", "verdict"], claims.loc["lxr-best", "verdict"]) == ("confirmed",) * 2
+    for name in ("vae-more-consistent", "vae-unstable-at-1", "neg-stable-at-2"):
+        assert claims.loc[name, ["verdict", "reason"]].tolist() == ["undecided", "without jaccard"], name
+
+
+def test_a_claim_about_two_recommenders_needs_both(write: Any, make_cell: Any) -> None:
+    claims = claims_of(ladder(write, make_cell, turns=False, models=("mf",)))
+    assert claims.loc["mf-stable", "verdict"] == "confirmed"
+    assert claims.loc["neg-stable-at-2", "verdict"] == "not reproducible"
+    assert claims.loc["neg-stable-at-2", "reason"] == "not measured here; without vae"
+
+
+def test_a_claim_about_the_five_first_items_is_not_decided_by_three(write: Any, make_cell: Any) -> None:
+    claims = claims_of(ladder(write, make_cell, turns=True, k=3))
+    assert claims.loc["mf-stable", "verdict"] == "confirmed"
+    for name in ("vae-more-consistent", "vae-more-consistent-matched", "neg-more-stable"):
+        assert claims.loc[name, "verdict"] == "not reproducible", name
+
+
+def test_rankings_of_one_user_decide_nothing(write: Any, make_cell: Any) -> None:
+    """All draws of one user are the same, so their interval has length zero."""
+    run = ladder(write, make_cell, turns=True, users=1)
+    claims = claims_of(run)
+    decided = claims[claims["verdict"] != "not reproducible"]
+    assert len(decided) >= 5 and set(decided["verdict"]) == {"undecided"}
+    assert set(decided["reason"]) == {ONE_USER}
+    analysis = consistency.Consistency(consistency.Config(metrics=published_consistency.METRICS))
+    table = analysis.table([run])
+    assert table["mean"].notna().any() and table[["ci_low", "ci_high"]].isna().all(axis=None)
+    assert "undecided: " in analysis.words(table) and analysis.figures(table)
 
 
 def test_variants_are_ranked_apart(write: Any, make_cell: Any) -> None:

@@ -16,7 +16,8 @@ are ranked with less noise. Hence each gain is stated twice:
 
 Intervals are percentiles over ``resamples`` draws of users with replacement, the same users at all levels and for
 all explainers. A draw adds noise of its own to every ranking: intervals of an agreement lie low, and can leave out
-the agreement itself where it is near 1. Those of size-matched differences have as much noise on both sides.
+the agreement itself where it is near 1. Those of size-matched differences have as much noise on both sides. One user has no
+interval.
 
 The rows "mean of all" average over the metrics. With several runs (seeds), there are rows of each run and of
 their mean, whose ``spread`` is the standard deviation between runs. Baselines are left out of the rankings, other controls

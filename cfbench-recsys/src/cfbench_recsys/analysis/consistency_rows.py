@@ -180,6 +180,8 @@ def _estimates(sample: Sample, seed: str, resamples: int, partitions: int) -> _E
         for draws in bootstrap_draws(sample.users, resamples, generator("consistency", "resamples", seed))
     ]
     plains, matcheds, means = (np.concatenate(parts) for parts in zip(*resampled, strict=True))
+    if sample.users < 2:  # all draws of one user are the same, which says nothing of the spread
+        plains, matcheds, means = (np.full_like(part, np.nan) for part in (plains, matcheds, means))
     return _Estimates(
         Estimate(_with_mean(plain(sample, all_users)[0]), _with_mean(plains)),
         Estimate(_with_mean(matched), _with_mean(matcheds)),

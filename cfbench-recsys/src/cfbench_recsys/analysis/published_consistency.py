@@ -4,12 +4,12 @@ Table 1 (MF, the first three items) is of Yahoo! Music, whose data needs a signe
 comparable with those of other data, its claims are. Figure 1 (VAE, MovieLens 1M) prints no numbers. The claims are
 decided by the analysis ``consistency``, of the explainers as published and as cfbench improves them, each on its own.
 A statistic of several data sets is their mean, its interval that of independent data sets. Rankings of fewer than the six
-explainers of the paper decide nothing. The statistics:
+explainers of the paper decide nothing, nor do those of one user; a claim needs each model that it names. The statistics:
 
 - ``agreement-K``: Spearman's rho between levels of quality, mean over pairs and T, of the first K items;
 - ``gain``, ``matched-gain``: that of the five first items less that of the first, of all users or as many explanations;
 - ``over-pos-1``: that of the first item by NEG-P less that by POS-P (both intervals taken as independent);
-- ``over-pos``: the same of the mean over the first 1, 2, 3 and 5 items, which figure 1 shows;
+- ``over-pos``: the same of the mean over the first 1, 2, 3 and 5 items, which figure 1 shows and which are all needed;
 - ``lxr-best``: in which share of levels and metrics LXR has the best mean over the first three items.
 """
 
@@ -24,6 +24,7 @@ from cfbench_core.verdicts import NOT_COMPARABLE, Interval, claim_verdict
 from cfbench_recsys.analysis.consistency import SPEARMAN, Config, Consistency
 from cfbench_recsys.analysis.consistency_rows import ALL_USERS, LEVEL_MEAN, MATCHED, SHARE_FIRST, TOP_1
 from cfbench_recsys.analysis.measured_means import split_label
+from cfbench_recsys.analysis.published_claims import ONE_USER
 from cfbench_recsys.analysis.published_tables import read_published
 from cfbench_recsys.analysis.shared import base
 
@@ -145,17 +146,24 @@ def _claim_rows(claim: Mapping[Any, Any], found: Mapping[str, pd.DataFrame]) -> 
     """A claim, once for each variant."""
     as_printed = _printed_statistic(claim)
     relation, threshold = str(claim["relation"]), float(claim["threshold"])
+    models = str(claim["model"]).split()
     for variant, table in found.items():
-        parts = [
-            part
-            for _, rows in table.groupby(["dataset", "model"], sort=False)
-            if rows["model"].iloc[0] in claim["model"].split()
-            and not np.isnan((part := _statistic(claim, rows)).value)
-        ]
-        here = _mean_of(parts)
-        absent = [name for name in EXPLAINERS if name not in set(table["explainer"])]
-        of_some = f"without {', '.join(absent)}" if parts and absent else ""
-        decided = claim_verdict(here, relation, threshold, tied=of_some)
+        parts: list[Interval] = []
+        present: set[str] = set()
+        absent: list[str] = []
+        for _, rows in table[table["model"].isin(models)].groupby(["dataset", "model"], sort=False):
+            if np.isnan((part := _statistic(claim, rows)).value):
+                continue
+            parts.append(part)
+            present.add(str(rows["model"].iloc[0]))
+            absent += [name for name in EXPLAINERS if name not in set(rows["explainer"])]
+        not_run = [model for model in models if model not in present]
+        here = _mean_of(parts) if not not_run else Interval(np.nan)
+        tied = f"without {', '.join(dict.fromkeys(absent))}" if absent else ""
+        if any(np.isnan(part.low) for part in parts):
+            tied = ONE_USER
+        decided = claim_verdict(here, relation, threshold, tied="" if not_run else tied)
+        without = f"; without {', '.join(not_run)}" if parts and not_run else ""
         unprinted = np.isnan(as_printed)
         yield {
             **{name: claim[name] for name in ("claim", "section", "sentence")},
@@ -170,7 +178,7 @@ def _claim_rows(claim: Mapping[Any, Any], found: Mapping[str, pd.DataFrame]) -> 
             "ci_high": here.high,
             "n": len(parts),
             "verdict": decided.word,
-            "reason": decided.reason,
+            "reason": decided.reason + without,
         }
 
 
@@ -186,11 +194,14 @@ def _statistic(claim: Mapping[Any, Any], rows: pd.DataFrame) -> Interval:
         top = int(kind.removeprefix("agreement-"))
         return _agreement(plain[plain["top"] == top], metric)
     if kind.startswith("over-pos"):
-        shown = plain[plain["top"].isin(OF_FIGURE if kind == "over-pos" else (1,))]
+        tops = OF_FIGURE if kind == "over-pos" else (1,)
+        if not {*tops} <= {*plain["top"]}:
+            return Interval(np.nan)
+        shown = plain[plain["top"].isin(tops)]
         return _difference(_agreement(shown, metric), _agreement(shown, METRICS[0]))
     sample = MATCHED if kind == "matched-gain" else ALL_USERS
     gains = rows[(rows["against"] == TOP_1) & (rows["sample"] == sample)]
-    return _agreement(gains[gains["top"] == gains["top"].max()], metric)
+    return _agreement(gains[gains["top"] == max(OF_FIGURE)], metric)
 
 
 def _agreement(rows: pd.DataFrame, metric: str) -> Interval:
