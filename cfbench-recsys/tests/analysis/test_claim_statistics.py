@@ -212,12 +212,18 @@ def test_the_smallest_example() -> None:
 def test_no_means_of_missing_options_leave_the_bounds(name: str) -> None:
     """Against a hundred random fillings of one missing option on each side."""
     random = np.random.default_rng(3)
-    subject, against = random.random((4, 1)), random.random((4, 3))
-    ends = with_missing_options(STATISTICS[name], subject, against, (1, 2))
+    sides = [random.random((4, options)) for options in (2, 5)]
+    gaps = [np.zeros(side.shape, dtype=bool) for side in sides]
+    gaps[0][:, 1] = gaps[1][:, 3:] = gaps[1][2, 0] = (
+        True  # two options are missing everywhere, one in a setting
+    )
+    ends = with_missing_options(STATISTICS[name], *sides, (gaps[0], gaps[1]))
     for _ in range(100):
         filled = STATISTICS[name](
-            np.hstack([subject, random.uniform(-1, 2, (4, 1))]),
-            np.hstack([against, random.uniform(-1, 2, (4, 2))]),
+            *(
+                np.where(missing, random.uniform(-1, 2, side.shape), side)
+                for side, missing in zip(sides, gaps, strict=True)
+            )
         )
         assert min(ends) - 1e-12 <= filled <= max(ends) + 1e-12
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 SAME = 1e-9
 FAR = 1e18
@@ -144,9 +145,12 @@ def at_a_bound(subject: FloatArray, against: FloatArray) -> float:
 
 
 def with_missing_options(
-    statistic: Callable[..., FloatArray], subject: FloatArray, against: FloatArray, missing: tuple[int, int]
+    statistic: Callable[..., FloatArray],
+    subject: FloatArray,
+    against: FloatArray,
+    missing: tuple[BoolArray, BoolArray],
 ) -> tuple[FloatArray, FloatArray]:
-    """A statistic with so many more options on both sides, their means being the best and the worst for the subject.
+    """A statistic with missing means of both sides, (settings, options) each, being the best and the worst for the subject.
 
     Highest on the subject's side and lowest on the other, and the converse: between them lies the statistic for any means
     of the missing options, if it rises with each mean of one side and falls with each of the other.
@@ -154,8 +158,8 @@ def with_missing_options(
     ends = []
     for far in (FAR, -FAR):
         sides = [
-            np.concatenate([side, np.full((*side.shape[:-1], count), end)], axis=-1)
-            for side, count, end in zip((subject, against), missing, (far, -far), strict=True)
+            np.where(gaps, end, side)
+            for side, gaps, end in zip((subject, against), missing, (far, -far), strict=True)
         ]
         ends.append(statistic(*sides))
     return ends[0], ends[1]
@@ -164,11 +168,11 @@ def with_missing_options(
 def with_missing_settings(
     low: float, high: float, present: int, absent: int, limits: tuple[float, float] = (0.0, 1.0)
 ) -> tuple[float, float]:
-    """The limits of a mean over settings, if ``absent`` more explainers or data sets had settings, too.
+    """The limits of a mean over settings, if ``absent`` more parts had settings, too.
 
     Args:
         low, high: the limits of the mean over those that are present.
-        present, absent: explainers or data sets; they have equally many settings each.
+        present, absent: parts of what the mean is over, such as data sets; they have equally many settings each.
         limits: between which values the mean of a setting lies.
     """
     whole = present + absent

@@ -52,14 +52,18 @@ class MeasuredMeans:
         frame: a row for each mean: LABELS as text, variant, sample (a number for each set of users that a cell explains),
             and what else is known of it.
         values: (1 + resamples, rows) the means, then those of each draw of users.
+        unsupported: explainers with a level and a format (empty: any) that they cannot explain.
     """
 
     frame: pd.DataFrame
     values: FloatArray
+    unsupported: frozenset[tuple[str, str, str]] = frozenset()
 
     def rows(self, chosen: NDArray[Any]) -> MeasuredMeans:
         """Some of the means: (rows,) whether each is chosen."""
-        return MeasuredMeans(self.frame[chosen].reset_index(drop=True), self.values[:, chosen])
+        return MeasuredMeans(
+            self.frame[chosen].reset_index(drop=True), self.values[:, chosen], self.unsupported
+        )
 
     def of_variant(self, variant: str) -> MeasuredMeans:
         """The means of one variant of each explainer, or of the explainer where it has no such variant."""
@@ -146,7 +150,19 @@ def measure(
     values[0] = frame["mean"]
     for columns in together.values():
         values[1:, columns.rows] = columns.resampled()
-    return MeasuredMeans(frame, values)
+    return MeasuredMeans(frame, values, _unsupported(runs, explainers))
+
+
+def _unsupported(runs: Sequence[Run], explainers: Collection[str]) -> frozenset[tuple[str, str, str]]:
+    """The explainers, levels and formats, empty for any, of which every cell is skipped, whatever it is of."""
+    found: dict[tuple[str, str, str], set[str]] = {}
+    for run in runs:
+        for cell in run.cells():
+            name = split_label(str(cell.labels.get(run.layout.row, "")), cell.labels, explainers)[0]
+            level, form = (str(cell.labels.get(label, "")) for label in ("level", "format"))
+            for key in ((name, level, form), (name, level, "")):
+                found.setdefault(key, set()).add(cell.status)
+    return frozenset(key for key, states in found.items() if states == {"skipped"})
 
 
 def split_label(label: str, labels: Mapping[str, Any], explainers: Collection[str]) -> tuple[str, str]:

@@ -5,17 +5,17 @@ label in which its two sides differ, and the values of both sides (``subject``, 
 common is a setting. ``claim_statistics.py`` has the statistics. The interval of a statistic is the middle 95% of its
 values over draws of users; the statistics of printed means have none.
 
-A claim about explainers, data sets, lengths of lists or levels of which some were not run is decided in part only if their
-means could change it, however ties are counted, and one about the means of a single user not at all. A difference of
-which so few users have any that one limit of its interval is zero is undecided, too: no draw of the users can give the
-other sign.
+A claim about explainers, data sets, lengths of lists or levels of which some were not run, or not together, is decided in
+part only if their means could change it, however ties are counted, and one about the means of a single user not at all.
+What an explainer cannot explain, such as lists, is not missing. A difference of which so few users have any that one limit
+of its interval is zero is undecided, too: no draw of the users can give the other sign.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,6 +39,7 @@ from cfbench_recsys.analysis.claim_statistics import (
     SAME,
     STATISTICS,
     WITH_TIES,
+    BoolArray,
     FloatArray,
     at_a_bound,
     only_ties,
@@ -63,8 +64,12 @@ UNBOUNDED = ("#Perturb", TIME.name)
 """Metrics whose values are not between 0 and 1."""
 SHOWN = {"k": "K = {}", "level": "level {}"}
 """How a missing value of a label is named; others by their name alone."""
-OF_SETTINGS = ("dataset", "k", "level")
-"""Labels whose values a paper combines: each data set with each length of a list, for items and for lists."""
+COMBINED = ("dataset", "k", "level")
+PAIR = "pair"
+"""The label of a setting for the two values that orders are of."""
+OF_SETTINGS = (*COMBINED, "model", "explainer", PAIR)
+"""Labels whose values a paper combines: each data set with each length of a list, for items and for lists, ..."""
+Unsupported = frozenset[tuple[str, str, str]]
 
 
 class Decided(NamedTuple):
@@ -137,11 +142,12 @@ def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
     values = means.values
     if claim["statistic"] == BEST:
         values = values * np.where(means.frame["metric"].isin(LOWER), -1.0, 1.0)
-    sides = _orders(claim, frame) if claim["statistic"] in OF_ORDERS else _options(claim, frame)
-    subject, against = (_taken(values, rows) for rows in sides)
+    grid = _orders(claim, frame) if claim["statistic"] in OF_ORDERS else _options(claim, frame)
+    sides = subject, against = (_taken(values, grid.subject), _taken(values, grid.against))
     name = str(claim["statistic"]).replace(BEST, "most-often-highest")
-    known = [~np.isnan(side[0]).all(axis=-1) for side in (subject, against) if side.shape[-1]]
-    counted = int(np.logical_and.reduce(known).sum())
+    known = [~np.isnan(side[0]).all(axis=-1) for side in sides if side.shape[-1]]
+    of_both = np.logical_and.reduce(known)
+    counted = int(of_both.sum())
     found = STATISTICS[name](subject, against)
     if np.isnan(found[0]):
         if name in OF_ORDERS and only_ties(subject[0], against[0]):
@@ -152,62 +158,80 @@ def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
     tied = "" if np.isnan(end) else f"tied: all means are {end:g}"
     if "users" in frame and frame["users"].min() < 2:
         tied = ONE_USER
-    of_these = (_interval(found), *readings)
-    bounds = _with_missing_explainers(claim, name, (subject, against), of_these, frame, missing)
-    bounds = _with_missing_settings(claim, name, bounds or of_these, frame) or bounds
+    bounds = _with_missing_options(claim, name, sides, of_both, grid, means.unsupported)
+    measured = grid.settings if claim["contrast"] == "explainer" else grid.settings[of_both]
+    known_or_possible = bounds or (_interval(found), *readings)
+    bounds = _with_missing_settings(claim, name, known_or_possible, measured, means.unsupported) or bounds
     return Decided(_interval(found), counted, missing, readings, tied, bounds)
 
 
-def _with_missing_explainers(
+def _with_missing_options(
     claim: Mapping[Any, Any],
     name: str,
     sides: tuple[FloatArray, FloatArray],
-    found: tuple[Interval, ...],
-    frame: pd.DataFrame,
-    missing: tuple[str, ...],
+    of_both: BoolArray,
+    grid: _Grid,
+    unsupported: Unsupported,
 ) -> tuple[Interval, ...]:
-    """What a statistic could be if the missing explainers had been run; empty if none is missing.
+    """What a statistic could be with the options that settings lack, such as explainers; empty if they lack none.
 
-    ``found`` is the statistic, and its readings where ties count.
+    ``of_both``: the settings in which both sides have means.
     """
-    wanted = _wanted(claim).get("explainer", [])
-    absent = [one for one in wanted if one in missing]
-    if not absent:
-        return ()
+    gaps = [np.isnan(side[0]) for side in sides]
+    if grid.label == "explainer":
+        for gap, options in zip(gaps, (grid.options, grid.others), strict=True):
+            for row, setting in enumerate(grid.settings.to_dict("records")):
+                able = [_supported(claim, setting, option, unsupported) for option in options]
+                gap[row] &= np.array(able, dtype=bool)
     if claim["contrast"] == "explainer" and name in MONOTONIC:
-        against = sum(one in absent for one in _listed(claim["against"]))
-        counts = (len(absent) - against, against)
+        if not any(gap.any() for gap in gaps):
+            return ()
         ways: list[Callable[..., FloatArray]] = [STATISTICS[name]]
         ways += [partial(STATISTICS[name], ties=ties) for ties in _ties_of(name)]
-        return tuple(_interval(end) for way in ways for end in with_missing_options(way, *sides, counts))
-    of_shares = name.startswith("share-") or (name == "mean-gap" and claim["metric"] not in UNBOUNDED)
-    if of_shares and claim["contrast"] != "explainer":
-        low, high = _limits(found)
-        present = frame["explainer"].nunique()
-        return tuple(Interval(end) for end in with_missing_settings(low, high, present, len(absent)))
-    return Interval(-np.inf), Interval(np.inf)
+        missing = (gaps[0], gaps[1])
+        return tuple(_interval(end) for way in ways for end in with_missing_options(way, *sides, missing))
+    return (Interval(-np.inf), Interval(np.inf)) if any(gap[of_both].any() for gap in gaps) else ()
 
 
 def _with_missing_settings(
     claim: Mapping[Any, Any],
     name: str,
     found: tuple[Interval, ...],
-    frame: pd.DataFrame,
+    settings: pd.DataFrame,
+    unsupported: Unsupported,
 ) -> tuple[Interval, ...]:
-    """What a statistic could be with the data sets, list lengths and levels that are missing; empty if none is."""
-    wanted, contrast = _wanted(claim), str(claim["contrast"])
-    if contrast == "dataset" and set(wanted["dataset"]) - set(frame["dataset"]):
-        return Interval(-np.inf), Interval(np.inf)
-    labels = [label for label in OF_SETTINGS if label in wanted and label != contrast]
-    whole = math.prod(len(wanted[label]) for label in labels)
-    present = len(frame[labels].drop_duplicates()) if labels else whole
-    if present >= whole:
+    """What a statistic could be with the data sets, list lengths, levels, models and explainers that are missing.
+
+    Empty if every combination of those that the claim names is there, or not supported. ``settings`` are what there is.
+    """
+    wanted = {**_wanted(claim), PAIR: [_pair(*pair) for pair in _pairs(claim)]}
+    labels = [label for label in OF_SETTINGS if label in settings and wanted.get(label)]
+    whole = [
+        dict(zip(labels, values, strict=True)) for values in product(*(wanted[label] for label in labels))
+    ]
+    there = {tuple(row[label] for label in labels) for row in settings.to_dict("records")}
+    needed = [
+        (*setting.values(),)
+        for setting in whole
+        if "explainer" not in setting or _supported(claim, setting, setting["explainer"], unsupported)
+    ]
+    absent = sum(setting not in there for setting in needed)
+    if not absent:
         return ()
     low, high = _limits(found)
     if name == "largest":
         return Interval(low), Interval(np.inf)
-    ends = with_missing_settings(low, high, present, whole - present, _range(claim, name))
+    ends = with_missing_settings(low, high, len(needed) - absent, absent, _range(claim, name))
     return tuple(Interval(end) for end in ends)
+
+
+def _supported(
+    claim: Mapping[Any, Any], setting: Mapping[Any, Any], explainer: str, unsupported: Unsupported
+) -> bool:
+    """Whether an explainer can explain what a setting has; where a claim compares levels, both of them."""
+    levels = [setting["level"]] if "level" in setting else _wanted(claim).get("level", [])
+    form = setting.get("format", claim["format"])
+    return not any((explainer, level, form) in unsupported for level in levels)
 
 
 def _range(claim: Mapping[Any, Any], name: str) -> tuple[float, float]:
@@ -292,42 +316,72 @@ def _absent(claim: Mapping[Any, Any], frame: pd.DataFrame) -> tuple[str, ...]:
     """Explainers, models, data sets, lengths of lists and levels of a claim without any mean."""
     wanted = _wanted(claim)
     found = []
-    for label in ("explainer", "model", *OF_SETTINGS):
+    for label in ("explainer", "model", *COMBINED):
         present = set(frame[label].astype(str))
         missing = [name for name in wanted.get(label, ()) if name not in present]
         found += [SHOWN.get(label, "{}").format(name) for name in missing]
     return tuple(found)
 
 
-def _options(claim: Mapping[Any, Any], frame: pd.DataFrame) -> tuple[IntArray, IntArray]:
-    """For each side (settings, options): positions of means, -1 where there is none."""
+class _Grid(NamedTuple):
+    """Positions of means, -1 where there is none: (settings, options) of each side.
+
+    ``settings`` has the labels that both sides share, ``label`` is that in which ``options`` of the subject and ``others``
+    differ.
+    """
+
+    subject: IntArray
+    against: IntArray
+    settings: pd.DataFrame
+    label: str
+    options: list[str]
+    others: list[str]
+
+
+def _options(claim: Mapping[Any, Any], frame: pd.DataFrame) -> _Grid:
+    """A setting for each combination of the labels in which the sides do not differ."""
     contrast = str(claim["contrast"])
-    subject = _listed(claim["subject"]) or list(dict.fromkeys(frame[contrast]))
-    common = [name for name in LABELS if name != contrast]
-    return _grids(frame, common, contrast, subject, _listed(claim["against"]))
+    subject = _listed(claim["subject"]) or _named(claim, frame, contrast)
+    against = _listed(claim["against"])
+    settings = frame[[name for name in LABELS if name != contrast]].drop_duplicates()
+    of_subject, of_others = (_grid(frame, settings, contrast, names) for names in (subject, against))
+    return _Grid(of_subject, of_others, settings, contrast, subject, against)
 
 
-def _orders(claim: Mapping[Any, Any], frame: pd.DataFrame) -> tuple[IntArray, IntArray]:
-    """For each side (settings, options), a setting for each pair of a value of both sides."""
+def _orders(claim: Mapping[Any, Any], frame: pd.DataFrame) -> _Grid:
+    """A setting for each pair of a value of both sides."""
+    import pandas as pd
+
     contrast, options = str(claim["contrast"]), OF_ORDERS[claim["statistic"]]
-    names = list(dict.fromkeys(frame[options]))
+    names = _named(claim, frame, options)
     common = [name for name in LABELS if name not in (contrast, options)]
-    pairs = [(one, other) for one in _listed(claim["subject"]) for other in _listed(claim["against"])]
     sides: tuple[list[IntArray], list[IntArray]] = ([], [])
-    for one, other in pairs:
+    of_pairs = []
+    for one, other in _pairs(claim):
         keyed = frame[frame[contrast].isin([one, other])]
         of_one, of_other = keyed[keyed[contrast] == one], keyed[keyed[contrast] == other]
         settings = keyed[common].drop_duplicates()
+        of_pairs.append(settings.assign(**{PAIR: _pair(one, other)}))
         for side, rows in zip(sides, (of_one, of_other), strict=True):
             side.append(_grid(rows, settings, options, names))
-    return np.concatenate(sides[0]), np.concatenate(sides[1])
+    whole = pd.concat(of_pairs, ignore_index=True)
+    return _Grid(np.concatenate(sides[0]), np.concatenate(sides[1]), whole, options, names, names)
 
 
-def _grids(
-    frame: pd.DataFrame, common: list[str], contrast: str, subject: list[str], against: list[str]
-) -> tuple[IntArray, IntArray]:
-    settings = frame[common].drop_duplicates()
-    return _grid(frame, settings, contrast, subject), _grid(frame, settings, contrast, against)
+def _named(claim: Mapping[Any, Any], frame: pd.DataFrame, label: str) -> list[str]:
+    """The values of a label that a claim names; those that were run if it names none."""
+    return _wanted(claim).get(label) or list(dict.fromkeys(frame[label]))
+
+
+def _pairs(claim: Mapping[Any, Any]) -> list[tuple[str, str]]:
+    """Each value of the subject with each of the others, for statistics of two orders; none for other statistics."""
+    if claim["statistic"] not in OF_ORDERS:
+        return []
+    return [(one, other) for one in _listed(claim["subject"]) for other in _listed(claim["against"])]
+
+
+def _pair(one: str, other: str) -> str:
+    return f"{one} {other}"
 
 
 def _grid(frame: pd.DataFrame, settings: pd.DataFrame, columns: str, names: Iterable[str]) -> IntArray:
