@@ -260,6 +260,18 @@ def test_a_claim_about_two_recommenders_needs_both(write: Any, make_cell: Any) -
     assert claims.loc["neg-stable-at-2", "reason"] == "not measured here; without vae"
 
 
+def test_a_recommender_with_fewer_seeds_than_another_counts(write: Any, make_cell: Any) -> None:
+    runs = [
+        ladder(write, make_cell, turns=False),
+        ladder(write, make_cell, turns=True, models=("vae",)),
+    ]
+    table = Reproduction(Config(paper="beyond-top-1")).table(runs)
+    claims = table[table["item"] == "claims"].set_index("claim")
+    assert claims.loc["mf-stable", "verdict"] == "confirmed"
+    assert claims.loc["vae-unstable-at-1", "ours"] == pytest.approx(0.0)  # the mean of 1 and -1
+    assert len(table[table["item"] == "table-1"]) == 2 * 6 * 2  # levels, explainers, metrics
+
+
 def test_a_claim_about_the_five_first_items_is_not_decided_by_three(write: Any, make_cell: Any) -> None:
     claims = claims_of(ladder(write, make_cell, turns=True, k=3))
     assert claims.loc["mf-stable", "verdict"] == "confirmed"

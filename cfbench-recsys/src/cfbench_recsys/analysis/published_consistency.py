@@ -96,7 +96,8 @@ def consistency_of(runs: Sequence[Run], variant: str) -> pd.DataFrame:
     if not own or analysis.incompatibility(own):
         return pd.DataFrame()
     table = analysis.table(own)
-    table = table[table["n_seeds"] == table["n_seeds"].max()]
+    most = table.groupby(["dataset", "model"])["n_seeds"].transform("max")
+    table = table[table["n_seeds"] == most]
     names = table["explainer"].astype(str).str.removesuffix(f"-{variant}")
     found: pd.DataFrame = table.assign(explainer=names)
     return found
