@@ -32,9 +32,10 @@ from cfbench_text.analysis.claim_statistics import (
     grids,
     possible_values,
     statistic,
+    wanted_data_sets,
 )
 from cfbench_text.analysis.number_verdicts import ONE_TEXT, STAND_IN
-from cfbench_text.analysis.published_factuality import DOMAINS, GENERATORS, claims, decisive_metrics
+from cfbench_text.analysis.published_factuality import GENERATORS, claims, decisive_metrics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,14 +138,15 @@ def _of_measured(
 ) -> Verdict:
     """``rows``: the means that the claim is about; ``means``: the same as grids."""
     other = "; ".join(dict.fromkeys(filter(None, rows[STAND_IN].fillna(""))))
+    places = list(dict.fromkeys(rows["dataset"]))
     bounds: tuple[float, ...] = ()
     if not np.isnan(found.value):
-        present, whole = extent(claim, means, list(dict.fromkeys(rows["dataset"])))
+        present, whole = extent(claim, means, places)
         limits = [limit for one in (found, *readings) for limit in one.limits]
         ends = possible_values(claim["statistic"], min(limits), max(limits), present, whole)
         bounds = ends if present < whole else ()
     absent = [name for name in GENERATORS if name not in set(rows["generator"])]
-    absent += [name for name in DOMAINS if name not in set(rows["dataset"])]
+    absent += [name for name in wanted_data_sets(places) if name not in places]
     missing = f"{', '.join(absent)} (not run)" if absent else "what was not run"
     decided = verdict(claim, found, other, readings, bounds, missing)
     if decided.word in DECIDED and any(len(values) < 2 for values in rows[VALUES]):

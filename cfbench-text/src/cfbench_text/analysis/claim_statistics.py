@@ -96,6 +96,11 @@ def statistic(
     )
 
 
+def wanted_data_sets(places: Sequence[str]) -> Sequence[str]:
+    """The data sets that claims are about: those of the paper, or all that were run if others are among them."""
+    return DOMAINS if {*places} <= {*DOMAINS} else places
+
+
 def extent(
     claim: Mapping[Any, Any], means: Mapping[str, FloatArray], places: Sequence[str]
 ) -> tuple[int, int]:
@@ -105,7 +110,7 @@ def extent(
         claim, means, places: as for :func:`statistic`, of one draw or of several with the same gaps.
     """
     kind, grid = claim["statistic"], means[claim["metric"]]
-    data_sets = len({*places, *DOMAINS})
+    data_sets = len(wanted_data_sets(places))
     known = ~np.isnan(grid.reshape(-1, *grid.shape[-2:])[0])
     if kind in OF_TWO_METRICS:
         other = means[claim["subject"]]
