@@ -115,8 +115,8 @@ def incompatibility(runs: Sequence[Run], other_data: bool) -> str:
 def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
     """The numbers (see :func:`numbers`) and the claims (see ``published_claims.claim_rows``) on these runs.
 
-    With ``other_data``, what the paper prints of data sets that no run has is left out, and claims about all of its data
-    are decided by any.
+    With ``other_data``, what the paper prints of data sets that no run has is left out, and if a run has another data set,
+    claims about all of the paper's data are decided by any.
     """
     measured = measure(runs, EXPLAINERS, METRICS, AT_RANKS)
     of_runs = {str(cell.labels.get("dataset")) for run in runs for cell in run.cells()}
@@ -128,7 +128,7 @@ def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[d
     if len(table):
         table = table[table["dataset"].isin(shown)]
     decided = claims()
-    if other_data:
+    if not shown <= {*DATASETS, STANDS_IN}:
         decided["dataset"] = decided["dataset"].mask(decided["dataset"] == " ".join(DATASETS), "")
     return table, list(claim_rows(decided, printed_means(), means, of_scopes))
 
