@@ -232,21 +232,19 @@ def execute(
         recorder = RunWriter(directory, prepared.plan, prepared.document, prepared.explanations, fresh)
         try:
             environment = {**capture(), "seed": prepared.config.seed}
-            recorder.write_environment(environment)
+            recorder.begin_environment(environment)
             used = describe_used(prepared.plan.suite, prepared.config, prepared.plan, prepared.registry)
             recorder.write_components(used)
             results, store = _compute(prepared, recorder, fresh, observer)
             inputs = inputs_of(prepared.plan, results, store, prepared.document, prepared.registry)
-            if is_unchanged(directory, inputs):
-                recorder.restore_environment()
-                recorder.write_plan(results, _data_description(prepared, results))
-                run = Run(directory)
-            elif not fresh and restore_end(directory, prepared.plan, store, inputs):
+            if is_unchanged(directory, inputs) or (
+                not fresh and restore_end(directory, prepared.plan, store, inputs)
+            ):
                 recorder.write_plan(results, _data_description(prepared, results))
                 run = Run(directory)
             else:
-                recorder.write_environment({**environment, "computed_by": computed_by(results)})
                 recorder.write_tables(results, store)
+                recorder.write_environment({**environment, "computed_by": computed_by(results)})
                 recorder.write_plan(results, _data_description(prepared, results))
                 run = Run(directory)
                 _write_reports(run, prepared)

@@ -32,7 +32,7 @@ def restore_end(directory: Path, plan: Plan, store: Store, inputs: str) -> bool:
         return False
     folder = store.path(KIND, inputs)
     (directory / checksums.FILE).unlink(missing_ok=True)
-    for name in _names(plan):
+    for name in names_of_end(plan):
         source = folder / name
         if source.is_file():
             write_atomically(directory / name, source.read_bytes())
@@ -47,7 +47,7 @@ def store_end(directory: Path, plan: Plan, store: Store, inputs: str) -> None:
 
     The run is complete without the copy: a store that is full or may only be read is left as it is.
     """
-    files = [directory / name for name in _names(plan) if (directory / name).is_file()]
+    files = [directory / name for name in names_of_end(plan) if (directory / name).is_file()]
     if sum(file.stat().st_size for file in files) > LARGEST:
         return
     try:
@@ -63,7 +63,8 @@ def store_end(directory: Path, plan: Plan, store: Store, inputs: str) -> None:
         return
 
 
-def _names(plan: Plan) -> Sequence[str]:
+def names_of_end(plan: Plan) -> Sequence[str]:
+    """What the end of a run writes into its directory, except ``plan.json`` and the checksums."""
     return [*_FIXED, *_TABLES, *plan.layout.tables]
 
 

@@ -6,7 +6,6 @@ which grows by one line for each task that ends.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
@@ -18,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from cfbench_core import checksums, owners
+from cfbench_core import checksums, owners, run_inputs
 from cfbench_core.config.document import Document
 from cfbench_core.errors import UserError
 from cfbench_core.files import disk_trouble, make_room, write_atomically
@@ -26,13 +25,15 @@ from cfbench_core.locks import FolderLock
 from cfbench_core.outcomes import Outcome, in_one_line
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.results_assembly import Tables, write_parquet
+from cfbench_core.run_ends import names_of_end
 from cfbench_core.runner import Results
 from cfbench_core.stages import UNITS, Stage, Task
 from cfbench_core.store import Store
 from cfbench_core.yaml_nodes import plain
 
-_CHANGING = {"config.yaml", "plan.json", "environment.json", "components.json", "outcomes.jsonl"}
-"""Files that a run writes before it has computed anything. Tables of an earlier run stay until its end."""
+_CHANGING = {"config.yaml", "plan.json", "components.json", "outcomes.jsonl"}
+"""Files that a run writes before it has computed anything. Tables of an earlier run of the same configuration stay until its
+end, and so does the environment that they were computed in."""
 
 
 def new_run_directory(parent: Path) -> Path:
@@ -57,13 +58,11 @@ class RunWriter:
         self.plan = plan
         self.explanations = explanations
         self._lock = FolderLock(directory)
-        self._earlier_environment: bytes | None = None
         try:
-            if not fresh:
+            if fresh:
+                self._remove_others(document)
+            else:
                 self._check_same(document)
-                with contextlib.suppress(OSError, UserError):  # what is damaged is written again
-                    if checksums.is_as_written(directory, "environment.json"):
-                        self._earlier_environment = (directory / "environment.json").read_bytes()
             for folder in (directory, directory / "logs"):
                 owners.remove_abandoned(folder)
             checksums.forget(directory, _CHANGING)
@@ -78,30 +77,47 @@ class RunWriter:
 
     def _check_same(self, document: Mapping[str, Any]) -> None:
         """A directory of another configuration is not overwritten by accident."""
+        differing = self._differing(document)
+        if differing is None:
+            path = self.directory / "config.yaml"
+            raise UserError(
+                f"{path}: is not the configuration of a run; give another --output, or --fresh to replace it"
+            )
+        if differing:
+            raise UserError(
+                f"{self.directory}: holds a run of another configuration (different: {', '.join(differing)}); "
+                "give another --output, or --fresh to replace it"
+            )
+
+    def _remove_others(self, document: Mapping[str, Any]) -> None:
+        """Removes tables and reports of another configuration: an interrupted run must not leave them under its own."""
+        if self._differing(document) == []:
+            return
+        for name in (checksums.FILE, "plan.json", *names_of_end(self.plan)):
+            (self.directory / name).unlink(missing_ok=True)
+
+    def _differing(self, document: Mapping[str, Any]) -> list[str] | None:
+        """What the earlier run of the directory had otherwise; None where its configuration cannot be read."""
         path = self.directory / "config.yaml"
         if not path.exists():
-            return
+            return []
         try:
             earlier = plain(Document.read(path).root)
         except UserError:
             earlier = {}
         if not earlier:
-            raise UserError(
-                f"{path}: is not the configuration of a run; give another --output, or --fresh to replace it"
-            )
+            return None
         how = ("executor", "store", "workers", "limits", "chunk")  # these change how it is computed, not what
         differing = sorted(
             str(key)
             for key in {*earlier, *document}
             if key not in how and earlier.get(key) != json.loads(json.dumps(document.get(key)))
         )
-        if self._earlier_explanations() != (self.explanations and str(self.explanations.absolute())):
+        scored = str(self.explanations.absolute()) if self.explanations else None
+        # without a plan.json it was interrupted before it said so
+        if (self.directory / "plan.json").exists() and self._earlier_explanations() != scored:
             differing.append("--explanations")
-        if differing:
-            raise UserError(
-                f"{self.directory}: holds a run of another configuration (different: {', '.join(differing)}); "
-                "give another --output, or --fresh to replace it"
-            )
+        return differing
 
     def _earlier_explanations(self) -> str | None:
         """The table that the directory's run scored, if it scored one."""
@@ -128,13 +144,13 @@ class RunWriter:
         if outcome.traceback:
             write_atomically(self.directory / "logs" / f"{task.kind}-{task.key[:16]}.txt", outcome.traceback)
 
+    def begin_environment(self, environment: Mapping[str, Any]) -> None:
+        """The environment, unless tables of an earlier run are there: theirs stays with them."""
+        if not (self.directory / run_inputs.FILE).is_file():
+            self.write_environment(environment)
+
     def write_environment(self, environment: Mapping[str, Any]) -> None:
         write_atomically(self.directory / "environment.json", json.dumps(environment, indent=2) + "\n")
-
-    def restore_environment(self) -> None:
-        """Puts back the environment of the run that wrote the tables: this one has added nothing to them."""
-        if self._earlier_environment is not None:
-            write_atomically(self.directory / "environment.json", self._earlier_environment)
 
     def write_components(self, components: Sequence[Mapping[str, Any]]) -> None:
         """``components.json``: what the run uses, with the papers to cite."""

@@ -12,6 +12,7 @@ from toy_runs import configuration, ends, run
 from cfbench_core.api import execute, prepare
 from cfbench_core.errors import UserError
 from cfbench_core.registry import Registry
+from cfbench_core.reports.render import render
 from cfbench_core.run_directory import Run
 
 
@@ -84,3 +85,51 @@ def test_what_was_finished_before_ctrl_c_is_kept_and_the_directory_is_free(
     done = run(registry, tmp_path / "run")
     assert [c.status for c in done.cells()] == ["ok"]
     assert [end["status"] for end in ends(done.directory)].count("cached") == count
+
+
+def interrupt(registry: Registry, out: Path, fresh: bool = False, **changes: Any) -> Run:
+    with pytest.raises(KeyboardInterrupt):
+        execute(
+            prepare(configuration(**changes), registry=registry),
+            out=out,
+            fresh=fresh,
+            observer=StopsAfter(1),
+        )
+    return Run(out)
+
+
+def test_an_interrupted_run_into_a_finished_directory_leaves_the_environment_of_its_tables(
+    registry: Registry, tmp_path: Path
+) -> None:
+    first = run(registry, tmp_path / "run")
+    assert "computed_by" in first.environment
+    for fresh in (False, True):
+        interrupted = interrupt(registry, tmp_path / "run", fresh)
+        assert interrupted.environment == first.environment
+        assert interrupted.scores.equals(first.scores)
+        if not fresh:
+            assert run(registry, tmp_path / "run").environment == first.environment
+
+
+def test_an_interrupted_run_does_not_show_the_tables_of_the_configuration_that_it_replaces(
+    registry: Registry, tmp_path: Path
+) -> None:
+    run(registry, tmp_path / "run")
+    interrupted = interrupt(registry, tmp_path / "run", fresh=True, count=12)
+    assert interrupted.config["data"]["count"] == 12
+    assert interrupted.table_names == []
+    with pytest.raises(UserError, match=r"is missing; the same cfbench run"):
+        render(interrupted, "csv")
+    assert {path.suffix for path in (tmp_path / "run").iterdir()} <= {".yaml", ".json", ".jsonl", ""}
+    assert len(run(registry, tmp_path / "run", count=12).scores["unit"].unique()) == 12
+
+
+def test_an_evaluation_that_ended_before_its_plan_was_written_is_resumed(
+    registry: Registry, tmp_path: Path
+) -> None:
+    prepared = prepare(configuration(), registry=registry, explanations=tmp_path / "theirs.parquet")
+    execute(prepared, out=tmp_path / "run")
+    for path in (tmp_path / "run").iterdir():
+        if path.is_file() and path.name != "config.yaml":
+            path.unlink()
+    assert execute(prepared, out=tmp_path / "run").exit_code == 0
