@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import io
 import json
+import os
+import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from file_server import Site, serving
 
+from cfbench_core import downloads
 from cfbench_core.data_files import DataAccess, DataFile, DataFiles, Form, Source, fetch, locate, search_path
 from cfbench_core.data_status import status, statuses, verify
 from cfbench_core.errors import UserError
@@ -211,6 +218,53 @@ def test_a_download_is_unpacked_recorded_and_found_the_next_time(tmp_path: Path)
         "sha256": hashlib.sha256(RATINGS).hexdigest(),
     }
     assert not (folder / "ml-x.zip").exists()
+
+
+def test_an_interrupted_unpacking_leaves_no_form_without_its_extras(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = archive()
+    with serving(Site(content)) as site, monkeypatch.context() as patch:
+        files = downloadable(site.url, content)
+        patch.setattr(downloads, "sync", FailsAt(2))  # of the archive and two members
+        with pytest.raises(UserError, match="the disk is full"):
+            fetch(files, DataAccess())
+        assert locate(files) is None
+        patch.setattr(downloads, "sync", FailsAt(9))
+        assert [*DataAccess().find(files).paths] == ["ratings.dat", "movies.dat"]
+        assert len(site.requests) == 1
+
+
+class FailsAt:
+    """Finds the disk full after so many files."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __call__(self, path: Path) -> None:
+        self.count -= 1
+        if self.count < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_of_two_that_fetch_at_once_the_second_waits_and_finds_it_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = archive()
+    both, extract_member = threading.Barrier(2), downloads._extract_member
+
+    def meeting(*arguments: Any) -> None:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+        extract_member(*arguments)
+
+    monkeypatch.setattr(downloads, "_extract_member", meeting)
+    with serving(Site(content)) as site, ThreadPoolExecutor(2) as threads:
+        files = downloadable(site.url, content)
+        found = [threads.submit(DataAccess().find, files) for _ in range(2)]
+        first, second = (one.result() for one in found)
+    assert first == second and [*first.paths] == ["ratings.dat", "movies.dat"]
+    assert both.broken and len(site.requests) == 1
 
 
 def test_the_licence_is_shown_once_also_when_the_download_broke(tmp_path: Path) -> None:

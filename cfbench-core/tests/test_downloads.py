@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import multiprocessing
 import socket
 import urllib.request
@@ -214,6 +215,15 @@ def test_a_full_disk_keeps_what_there_is_for_the_next_time(tmp_path: Path) -> No
         assert len(site.requests) == 1
         assert not (disk / "file.bin").exists()
         assert 0 < (disk / "file.bin.part").stat().st_size < len(large)
+
+
+def test_a_part_that_a_crash_damaged_is_downloaded_again(tmp_path: Path) -> None:
+    """Of a file that was written shortly before the power failed, the size may be right and the content not."""
+    with serving(Site(CONTENT)) as site:
+        (tmp_path / "file.bin.part").write_bytes(bytes(len(CONTENT)))
+        known = {"url": site.url, "validator": '"one"'}
+        (tmp_path / "file.bin.part.json").write_text(json.dumps(known))
+        assert download(file_at(site.url), tmp_path, None, QUICK).read_bytes() == CONTENT
 
 
 def zip_of(path: Path, members: dict[str, bytes]) -> Path:

@@ -262,27 +262,31 @@ def fetch(files: DataFiles, access: DataAccess) -> Path:
 
     The data directory is ``--data-dir``, else ``$CFBENCH_DATA_DIR`` if it may be written to, else the cache.
     Next to the data stand ``licence.txt`` and ``source.json``: from where, when, what was checked, and a
-    SHA-256 of each file.
+    SHA-256 of each file. What a form may lack is stored first: no interruption leaves a form without its extras.
 
     Raises:
         UserError: if it cannot be downloaded, or is not what it should be; a wrong file is discarded.
     """
-    from cfbench_core.downloads import download, extract  # HTTP, TLS and zip take a while to import
+    from cfbench_core.downloads import alone, download, extract  # HTTP, TLS and zip take a while to import
 
     if not files.downloads:
         raise UserError(f"{files.id}: cannot be downloaded. {how_to_get(files)}.")
     folder = _target(access) / files.id
-    with disk_trouble(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    needed = {name for form in files.forms for name in form.files}
+    before = _form_in(folder, files, own=True)
+    with disk_trouble(folder), alone(folder / ".fetch.lock"):
+        if before is None and _form_in(folder, files, own=True) is not None:
+            return folder  # another process has fetched it meanwhile
         _show_licence(files, folder, access)
-        for file in files.downloads:
+        for file in sorted(files.downloads, key=lambda file: not needed.isdisjoint(file.saved)):
             try:
                 path = download(file, folder, access.progress)
             except UserError as error:
                 raise UserError(*error.lines, _by_hand(files, file)) from error
             record = _download_record(file, path)
             if file.members:
-                extract(path, file.members, folder)
+                members = zip(file.saved, file.members, strict=True)
+                extract(path, [member for _, member in sorted(members, key=lambda m: m[0] in needed)], folder)
                 path.unlink()
             _add_to_record(folder, file, record)
             if access.notify is not None and file.sha256 is None:

@@ -31,7 +31,7 @@ from urllib.parse import urlsplit
 from cfbench_core.content_checks import limited, wrong_beginning
 from cfbench_core.data_types import DataFile, Progress
 from cfbench_core.errors import UserError
-from cfbench_core.files import write_atomically
+from cfbench_core.files import sync, write_atomically
 from cfbench_core.plain_text import one_line
 
 BLOCK = 1 << 16
@@ -101,7 +101,7 @@ def download(
     if urlsplit(file.url).scheme not in ("http", "https"):
         raise UserError(f"{file.url}: only http and https are downloaded from")
     target = folder / file.name
-    with _alone(folder / f".{file.name}.lock"):
+    with alone(folder / f".{file.name}.lock"):
         if target.is_file() and not _fault(file, target):
             return target
         part = _Part(file, target.with_name(target.name + ".part"))
@@ -116,6 +116,7 @@ def download(
             raise UserError(
                 f"{file.url}: {fault}. The file was changed by its owner or on the way; it was discarded."
             )
+        sync(part.path)
         part.path.replace(target)
         part.validator_path.unlink(missing_ok=True)
     return target
@@ -128,7 +129,7 @@ class _Part:
         self.file = file
         self.path = path
         self.validator_path = path.with_name(path.name + ".json")
-        self.resumed = False
+        self.resumed = self.size > 0
         if not self.validator or (file.bytes is not None and self.size > file.bytes):
             self.discard()
 
@@ -316,13 +317,14 @@ def _extract_member(zipped: zipfile.ZipFile, member: str, target: Path) -> None:
             content = limited(raw, target.parent, packed, member)
             while block := content.read(BLOCK):
                 out.write(block)
+        sync(part)
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def alone(lock: Path) -> Iterator[None]:
     """One process at a time, where the system has file locks: the second finds the file done."""
     try:
         import fcntl

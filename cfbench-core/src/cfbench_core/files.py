@@ -59,7 +59,7 @@ def write_atomically(path: Path, content: bytes | str) -> None:
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
-        _sync(path.parent)
+        sync(path.parent)
 
 
 def make_room(path: Path) -> None:
@@ -82,8 +82,8 @@ def place_folder(temporary: Path, final: Path) -> bool:
     """
     for folder, _, names in os.walk(temporary):
         for name in names:
-            _sync(Path(folder, name))
-        _sync(Path(folder))
+            sync(Path(folder, name))
+        sync(Path(folder))
     final.parent.mkdir(parents=True, exist_ok=True)
     try:
         temporary.rename(final)
@@ -92,7 +92,7 @@ def place_folder(temporary: Path, final: Path) -> bool:
         if error.errno in _NOT_EMPTY or final.exists():
             return False
         raise
-    _sync(final.parent)
+    sync(final.parent)
     return True
 
 
@@ -196,7 +196,7 @@ def check_path(path: Path) -> None:
     raise UserError(f"{visible(text)}: its name is not in UTF-8; rename it, or choose another folder")
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Pushes a file, or the names in a folder, to the disk."""
     if os.name == "nt" and path.is_dir():  # Windows cannot open a folder, and needs no such push
         return
