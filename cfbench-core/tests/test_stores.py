@@ -222,10 +222,58 @@ def test_the_lease_of_a_dead_process_is_taken_at_once_and_that_of_another_machin
         return time.monotonic() - started
 
     monkeypatch.setattr(leases, "EXPIRY_SECONDS", 1.0)
+    monkeypatch.setattr(leases, "EMPTY_SECONDS", 0.3)
     monkeypatch.setattr(leases, "POLL_SECONDS", 0.1)
     space, *_ = owners.new_name().split("-")
     assert held(f"{space}-999999999-1-{'0' * 16}") < 0.9 and not waited
     assert 0.9 < held(f"{'0' * 12}-1-1-{'0' * 16}") < 5 and waited
+    assert 0.2 < held("") < 0.9  # killed before it wrote its name
+
+
+class Interrupted(leases.LocalLeases):
+    """A store elsewhere whose line breaks after a lease was taken, and comes back for the second renewal."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.renewed = threading.Event()
+        self.broken = False
+
+    def read(self, name: str) -> bytes | None:
+        raise UserError("nobody answers")
+
+    def write(self, name: str, content: bytes) -> None:
+        if not self.broken:
+            self.broken = True
+            raise UserError("nobody answers")
+        super().write(name, content)
+        self.renewed.set()
+
+
+def test_a_line_that_breaks_ends_neither_the_renewals_nor_what_was_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "RENEW_SECONDS", 0.02)
+    files = Interrupted(tmp_path)
+    with leases.leased(files, "abc", lambda: False, lambda: None) as appeared:
+        assert not appeared and files.renewed.wait(10)
+
+
+def test_a_lease_that_is_interrupted_at_its_beginning_is_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        raise KeyboardInterrupt
+
+    files = leases.LocalLeases(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt), leases.leased(files, "abc", lambda: False, lambda: None):
+            pass
+    assert files.read("abc") is None
+    assert not [thread for thread in threading.enumerate() if thread.name == "cfbench-lease"]
 
 
 def test_a_lease_that_is_renewed_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from cfbench_core import owners
+from cfbench_core.errors import UserError
 
 RENEW_SECONDS = 10.0
 """The interval at which a holder renews its lease."""
@@ -24,12 +25,15 @@ RENEW_SECONDS = 10.0
 EXPIRY_SECONDS = 60.0
 """A lease that was not renewed for so long may be taken."""
 
+EMPTY_SECONDS = 5.0
+"""One that stays empty for so long may be taken, too: who created it was killed before its name was written."""
+
 POLL_SECONDS = 0.5
 """The interval at which a lease is looked at that somebody else holds."""
 
 
 class LeaseFiles(Protocol):
-    """Where leases are."""
+    """Where leases are. What fails is an OSError or a UserError."""
 
     def create(self, name: str, content: bytes) -> bool:
         """Creates a file; False if there is one."""
@@ -65,13 +69,14 @@ def leased(
     renewing = threading.Thread(
         target=_renew, args=(files, name, content, ended), name="cfbench-lease", daemon=True
     )
-    renewing.start()
     try:
+        renewing.start()  # in here: a Ctrl-C must not leave it renewing
         yield appeared()  # it may have, before the lease was taken
     finally:
         ended.set()
-        renewing.join()
-        with contextlib.suppress(OSError):
+        if renewing.is_alive():
+            renewing.join()
+        with contextlib.suppress(OSError, UserError):
             if _owner(files.read(name)) == content:
                 files.remove(name)
 
@@ -87,7 +92,8 @@ def _taken(
         now = time.monotonic()
         if found != last:
             last, since = found, now
-        if found is not None and (owners.is_gone(_owner(found)) or now - since > EXPIRY_SECONDS):
+        patience = EXPIRY_SECONDS if found else EMPTY_SECONDS
+        if found is not None and (owners.is_gone(_owner(found)) or now - since > patience):
             files.remove(name)
             continue
         if appeared():
@@ -105,7 +111,7 @@ def _renew(files: LeaseFiles, name: str, content: str, ended: threading.Event) -
     number = 0
     while not ended.wait(RENEW_SECONDS):
         number += 1
-        with contextlib.suppress(OSError):  # the next time may succeed
+        with contextlib.suppress(OSError, UserError):  # the next time may succeed
             files.write(name, f"{content} {number}".encode())
 
 
