@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import shutil
 import time
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from made_up_run import write_run
+from small_disk import small_disk
 
+from cfbench_core import owners
 from cfbench_core.cli.root import cli
 from cfbench_core.errors import UserError
 from cfbench_core.exports import FORMATS, export
@@ -120,6 +123,24 @@ def test_what_cannot_be_exported_is_one_line(run: Run) -> None:
         export(run, "csv", "taken")
     with pytest.raises(UserError, match="no such directory"):
         export("nowhere", "csv")
+
+
+@pytest.mark.parametrize("to", ["csv", "huggingface"])
+def test_an_export_to_a_full_disk_leaves_nothing_in_the_way_of_the_next(
+    run: Run, tmp_path: Path, to: str
+) -> None:
+    with small_disk(tmp_path) as disk:
+        ballast = disk / "ballast"
+        ballast.write_bytes(bytes(shutil.disk_usage(disk).free - 3 * 4096))
+        with pytest.raises(UserError, match="the disk is full"):
+            export(run, to, str(disk / "out"))
+        assert list((disk / "out").iterdir()) == []
+        ballast.unlink()
+        killed = disk / "out" / f".unfinished.{owners.space()}-999999999-1-{'a' * 16}.tmp"
+        killed.mkdir()
+        (killed / "scores.csv").touch()
+        export(run, to, str(disk / "out"))
+        assert not killed.exists() and (disk / "out" / "summary.csv").exists()
 
 
 def test_a_client_that_is_missing_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

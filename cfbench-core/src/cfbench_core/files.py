@@ -124,6 +124,24 @@ def remove_folder(folder: Path, grave: Path) -> None:
 
 
 @contextlib.contextmanager
+def filled(folder: Path) -> Iterator[Path]:
+    """Where to write what an empty folder is to hold: it appears there when the ``with`` ends well, and else not at all.
+
+    What a killed process left goes with :func:`cfbench_core.owners.remove_abandoned`.
+    """
+    with disk_trouble(folder):
+        inside = folder / owners.temporary_name("unfinished")
+        inside.mkdir(parents=True)
+        try:
+            with owners.owned(inside):
+                yield inside
+            for path in sorted(inside.iterdir()):
+                path.rename(folder / path.name)
+        finally:
+            owners.discard(inside)
+
+
+@contextlib.contextmanager
 def disk_trouble(folder: Path) -> Iterator[None]:
     """Turns a full or forbidden disk, met while writing below ``folder``, into a UserError of one line."""
     try:

@@ -62,11 +62,10 @@ def is_gone(name: str) -> bool:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Removes the temporary files (see :func:`temporary_name`) that dead processes left in a folder."""
+    """Removes the temporary files and folders (see :func:`temporary_name`) that dead processes left in a folder."""
     for path in folder.glob(".*.tmp"):
         if _TEMPORARY.fullmatch(path.name) and is_abandoned(path):
-            with contextlib.suppress(OSError):
-                path.unlink()
+            discard(path)
 
 
 def discard(path: Path) -> None:

@@ -17,8 +17,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from cfbench_core import owners
 from cfbench_core.errors import UserError, did_you_mean
-from cfbench_core.files import write_atomically
+from cfbench_core.files import filled, write_atomically
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.specs import ComponentSpec, plural, resolve
 
@@ -143,11 +144,13 @@ def _example(plugin: NewPlugin, registry: Registry) -> str:
 
 def write(plugin: NewPlugin, folder: Path, registry: Registry | None = None) -> list[Path]:
     """Writes a plugin into a folder that is new or empty; returns the files."""
+    owners.remove_abandoned(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"{folder}: exists already and is not empty; give another folder with --output")
     files = render(plugin, registry)
-    for path, content in files.items():
-        write_atomically(folder / path, content)
+    with filled(folder) as inside:
+        for path, content in files.items():
+            write_atomically(inside / path, content)
     return [folder / path for path in files]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cfbench_core import plugin_template
 from cfbench_core.component_specs import specs_of_file
 from cfbench_core.errors import UserError
 from cfbench_core.plugin_template import NewPlugin, kinds_with_template, render, write
@@ -83,6 +84,22 @@ def test_a_folder_that_is_not_empty_is_not_written_into(tmp_path: Path, registry
     with pytest.raises(UserError, match="not empty"):
         write(NewPlugin("mine", "toy", "s", "analysis"), tmp_path, registry)
     assert [path.name for path in tmp_path.iterdir()] == ["precious.txt"]
+
+
+def test_a_plugin_that_is_cut_short_is_written_by_the_next_call(
+    tmp_path: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin, whole = NewPlugin("mine", "toy", "s", "analysis"), plugin_template.write_atomically
+
+    def full(path: Path, content: str) -> None:
+        whole(path, content)
+        raise UserError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(plugin_template, "write_atomically", full)
+        with pytest.raises(UserError, match="the disk is full"):
+            write(plugin, tmp_path / "out", registry)
+    assert all(path.is_file() for path in write(plugin, tmp_path / "out", registry))
 
 
 def test_a_kind_without_a_template_lists_those_that_have_one(toy: Path, cfbench: Command) -> None:

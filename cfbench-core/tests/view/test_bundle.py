@@ -45,6 +45,17 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["thesis.txt"]
 
 
+def test_a_bundle_that_fails_leaves_nothing_in_the_way_of_the_next(tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run", users=4)
+    scores = (directory / "scores.parquet").read_bytes()
+    (directory / "scores.parquet").write_bytes(scores[:100])
+    with pytest.raises(UserError, match="scores"):
+        view.export(directory, tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+    (directory / "scores.parquet").write_bytes(scores)
+    assert view.export(directory, tmp_path / "out", units=2).is_file()
+
+
 def test_the_command_writes_a_bundle_and_says_where(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cfbench_core.exports.shared import copy_files, new_folder
+from cfbench_core.files import filled
 from cfbench_core.run_directory import Run
 
 
@@ -11,7 +12,8 @@ def export(run: Run, destination: str | None, name: str) -> str:
     from pyarrow import csv
 
     folder = new_folder(destination, name, "csv")
-    for table in run.table_names:
-        csv.write_csv(run.to_arrow(table), folder / f"{table}.csv")
-    copy_files(run, folder)
+    with filled(folder) as inside:
+        for table in run.table_names:
+            csv.write_csv(run.to_arrow(table), inside / f"{table}.csv")
+        copy_files(run, inside)
     return f"wrote {len(run.table_names)} tables to {folder}"

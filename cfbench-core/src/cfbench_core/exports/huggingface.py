@@ -8,6 +8,7 @@ from __future__ import annotations
 import yaml
 
 from cfbench_core.exports.shared import copy_files, facts_of, new_folder
+from cfbench_core.files import filled
 from cfbench_core.run_directory import Run
 
 
@@ -21,11 +22,12 @@ def export(run: Run, destination: str | None, name: str) -> str:
         for table in run.table_names
         if parquet.read_metadata(run.directory / f"{table}.parquet").num_rows
     ]
-    (folder / "data").mkdir()
-    for table in tables:
-        parquet.write_table(run.to_arrow(table), folder / "data" / f"{table}.parquet")
-    copy_files(run, folder)
-    (folder / "README.md").write_text(_card(run, name, tables), encoding="utf-8")
+    with filled(folder) as inside:
+        (inside / "data").mkdir()
+        for table in tables:
+            parquet.write_table(run.to_arrow(table), inside / "data" / f"{table}.parquet")
+        copy_files(run, inside)
+        (inside / "README.md").write_text(_card(run, name, tables), encoding="utf-8")
     return f"wrote a dataset with {len(tables)} tables to {folder}; huggingface-cli upload REPOSITORY {folder} publishes it"
 
 

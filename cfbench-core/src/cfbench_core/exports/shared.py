@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from cfbench_core import owners
 from cfbench_core.errors import UserError
 from cfbench_core.run_directory import Run, RunCell
 
@@ -26,6 +27,7 @@ def new_folder(destination: str | None, name: str, kind: str) -> Path:
     folder = Path(destination or f"{name}-{kind}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        owners.remove_abandoned(folder)
         taken = any(folder.iterdir())
     except OSError as error:
         raise UserError(f"{folder}: cannot be used as a folder ({error.strerror or error})") from None

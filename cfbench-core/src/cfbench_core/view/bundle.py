@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from cfbench_core import owners
 from cfbench_core.errors import UserError
+from cfbench_core.files import filled
 from cfbench_core.run_directory import Run
 from cfbench_core.view.pages import SCRIPTS, STYLES, static_file
 from cfbench_core.view.queries import RunView, comparison
@@ -23,9 +25,16 @@ MOST_COMPARED = 4
 
 def write_bundle(runs: Sequence[Run], directory: Path, units: int = 200) -> Path:
     """See :func:`cfbench_core.view.export`."""
+    owners.remove_abandoned(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UserError(f"{directory}: is not an empty folder; a bundle needs one of its own")
-    (directory / "data").mkdir(parents=True, exist_ok=True)
+    with filled(directory) as inside:
+        _write(runs, inside, units)
+    return directory / "index.html"
+
+
+def _write(runs: Sequence[Run], directory: Path, units: int) -> None:
+    (directory / "data").mkdir()
     views = [RunView(run) for run in runs]
     _shard(directory, "runs", {"live": False, "runs": [view.heading() for view in views]})
     for number, view in enumerate(views):
@@ -43,7 +52,6 @@ def write_bundle(runs: Sequence[Run], directory: Path, units: int = 200) -> Path
         .replace("<!-- data -->", '<meta name="cfbench-bundle" content="1">')
     )
     (directory / "index.html").write_text(page, encoding="utf-8")
-    return directory / "index.html"
 
 
 def _shards_of(number: int, view: RunView, most: int) -> Iterator[tuple[str, Any]]:
