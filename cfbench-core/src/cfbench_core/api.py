@@ -224,10 +224,10 @@ def execute(
     from cfbench_core.store import default_root
     from cfbench_core.used_components import describe_used
 
-    directory = Path(out) if out is not None else new_run_directory(Path("runs"))
-    for folder in (directory, default_root()):
+    for folder in (Path("runs" if out is None else out), default_root()):
         check_path(folder)
     _check_devices(prepared, fresh)
+    directory = Path(out) if out is not None else new_run_directory(Path("runs"))
     with disk_trouble(directory):
         recorder = RunWriter(directory, prepared.plan, prepared.document, prepared.explanations, fresh)
         try:

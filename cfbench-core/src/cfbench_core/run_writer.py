@@ -6,6 +6,7 @@ which grows by one line for each task that ends.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -37,10 +38,18 @@ end, and so does the environment that they were computed in."""
 
 
 def new_run_directory(parent: Path) -> Path:
-    """``runs/2026-11-21-1432``, with a number behind it where that exists."""
+    """Makes ``runs/2026-11-21-1432``, with a number behind it where that exists: of two runs that begin at once, too."""
     stem = datetime.now().strftime("%Y-%m-%d-%H%M")
-    names = [stem, *(f"{stem}-{number}" for number in range(2, 1000))]
-    return next(parent / name for name in names if not (parent / name).exists())
+    number, directory = 1, parent / stem
+    with contextlib.suppress(OSError):  # where it cannot be made, the lock of the directory says why
+        while True:
+            try:
+                directory.mkdir(parents=True)
+                break
+            except FileExistsError:
+                number += 1
+                directory = parent / f"{stem}-{number}"
+    return directory
 
 
 class RunWriter:

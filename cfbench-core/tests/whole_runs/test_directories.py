@@ -14,6 +14,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.registry import Registry
 from cfbench_core.reports.render import render
 from cfbench_core.run_directory import Run
+from cfbench_core.run_writer import new_run_directory
 
 
 def test_a_directory_with_somebody_elses_config_is_left_alone(registry: Registry, tmp_path: Path) -> None:
@@ -32,6 +33,13 @@ def test_a_refusal_leaves_the_directory_free_while_its_error_is_still_looked_at(
         run(registry, tmp_path / "run", seed=1)
     assert caught.tb  # as a debugger or a notebook would hold it
     assert run(registry, tmp_path / "run").exit_code == 0
+
+
+def test_runs_that_begin_in_the_same_moment_get_directories_of_their_own(tmp_path: Path) -> None:
+    names = [new_run_directory(tmp_path / "runs").name for _ in range(3)]
+    assert len({*names}) == 3
+    (tmp_path / "file").touch()
+    assert not new_run_directory(tmp_path / "file").exists()
 
 
 def test_scores_of_external_explanations_do_not_replace_a_run(registry: Registry, tmp_path: Path) -> None:
