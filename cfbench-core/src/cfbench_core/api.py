@@ -243,8 +243,9 @@ def execute(
                 recorder.write_plan(results, _data_description(prepared, results))
                 run = Run(directory)
             else:
-                recorder.write_tables(results, store)
+                recorder.remove_end()
                 recorder.write_environment({**environment, "computed_by": computed_by(results)})
+                recorder.write_tables(results, store)
                 recorder.write_plan(results, _data_description(prepared, results))
                 run = Run(directory)
                 _write_reports(run, prepared)

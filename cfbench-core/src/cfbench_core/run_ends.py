@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cfbench_core import checksums, run_inputs
 from cfbench_core.errors import UserError
-from cfbench_core.files import disk_trouble, write_atomically
+from cfbench_core.files import disk_trouble, make_room, write_atomically
 from cfbench_core.stages import Task
 
 if TYPE_CHECKING:
@@ -31,15 +31,19 @@ def restore_end(directory: Path, plan: Plan, store: Store, inputs: str) -> bool:
     if store.fetch(KIND, inputs) is None:
         return False
     folder = store.path(KIND, inputs)
-    (directory / checksums.FILE).unlink(missing_ok=True)
-    for name in names_of_end(plan):
-        source = folder / name
-        if source.is_file():
-            write_atomically(directory / name, source.read_bytes())
-        else:
-            (directory / name).unlink(missing_ok=True)
+    remove_end(directory, plan)
+    for name in _names(plan):
+        if (folder / name).is_file():
+            write_atomically(directory / name, (folder / name).read_bytes())
     store.mark_used(KIND, inputs)
     return True
+
+
+def remove_end(directory: Path, plan: Plan) -> None:
+    """Removes tables and reports before others are written, so that an interruption does not leave some of each."""
+    for name in (checksums.FILE, *_names(plan)):
+        make_room(directory / name)
+        (directory / name).unlink(missing_ok=True)
 
 
 def store_end(directory: Path, plan: Plan, store: Store, inputs: str) -> None:
@@ -47,7 +51,7 @@ def store_end(directory: Path, plan: Plan, store: Store, inputs: str) -> None:
 
     The run is complete without the copy: a store that is full or may only be read is left as it is.
     """
-    files = [directory / name for name in names_of_end(plan) if (directory / name).is_file()]
+    files = [directory / name for name in _names(plan) if (directory / name).is_file()]
     if sum(file.stat().st_size for file in files) > LARGEST:
         return
     try:
@@ -63,8 +67,7 @@ def store_end(directory: Path, plan: Plan, store: Store, inputs: str) -> None:
         return
 
 
-def names_of_end(plan: Plan) -> Sequence[str]:
-    """What the end of a run writes into its directory, except ``plan.json`` and the checksums."""
+def _names(plan: Plan) -> Sequence[str]:
     return [*_FIXED, *_TABLES, *plan.layout.tables]
 
 

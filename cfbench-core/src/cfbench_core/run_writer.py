@@ -26,7 +26,7 @@ from cfbench_core.locks import FolderLock
 from cfbench_core.outcomes import Outcome, in_one_line
 from cfbench_core.plan import Cell, Plan
 from cfbench_core.results_assembly import Tables, write_parquet
-from cfbench_core.run_ends import names_of_end
+from cfbench_core.run_ends import remove_end
 from cfbench_core.runner import Results
 from cfbench_core.stages import UNITS, Stage, Task
 from cfbench_core.store import Store
@@ -102,8 +102,8 @@ class RunWriter:
         """Removes tables and reports of another configuration: an interrupted run must not leave them under its own."""
         if self._differing(document) == []:
             return
-        for name in (checksums.FILE, "plan.json", *names_of_end(self.plan)):
-            (self.directory / name).unlink(missing_ok=True)
+        remove_end(self.directory, self.plan)
+        (self.directory / "plan.json").unlink(missing_ok=True)
 
     def _differing(self, document: Mapping[str, Any]) -> list[str] | None:
         """What the earlier run of the directory had otherwise; None where its configuration cannot be read."""
@@ -161,6 +161,10 @@ class RunWriter:
     def write_environment(self, environment: Mapping[str, Any]) -> None:
         write_atomically(self.directory / "environment.json", json.dumps(environment, indent=2) + "\n")
 
+    def remove_end(self) -> None:
+        """Those of an earlier run go before the first of this one is written."""
+        remove_end(self.directory, self.plan)
+
     def write_components(self, components: Sequence[Mapping[str, Any]]) -> None:
         """``components.json``: what the run uses, with the papers to cite."""
         write_atomically(
@@ -197,9 +201,6 @@ class RunWriter:
     def write_tables(self, results: Results, store: Store) -> None:
         """``scores.parquet``, ``explanations.parquet``, ``costs.parquet``, ``details.parquet`` and ``quality.csv``."""
         tables = Tables(self.plan, results, store)
-        (self.directory / checksums.FILE).unlink(missing_ok=True)  # until write_checksums
-        for made_of_them in ("summary.csv", "report.json", "inputs.json"):
-            (self.directory / made_of_them).unlink(missing_ok=True)
         for name, parts in {
             "scores.parquet": list(tables.scores()),
             "explanations.parquet": list(tables.rows("explanations", "explanations.parquet")),

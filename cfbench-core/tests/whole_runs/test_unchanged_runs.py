@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
-from toy_runs import configuration, run
+from toy_runs import artifacts, configuration, run
 
 from cfbench_core.api import prepare
+from cfbench_core.errors import UserError
 from cfbench_core.registry import Registry
 from cfbench_core.reports.page_limits import limited
 from cfbench_core.reports.saved import saved_tables, saved_words
@@ -77,6 +83,31 @@ def test_a_new_directory_of_an_equal_run_gets_copies_of_its_tables_and_reports(
         first.directory / "scores.parquet"
     ).read_bytes()
     assert Store().verify(entry) == []
+
+
+@pytest.mark.parametrize("writer", ["run_writer.write_parquet", "run_ends.write_atomically"])
+def test_a_full_disk_at_the_end_leaves_no_tables_of_two_runs_side_by_side(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: str
+) -> None:
+    first = run(registry, tmp_path / "run")
+    (first.directory / "report.html").unlink()  # so that it counts as changed
+    if "run_writer" in writer:  # no copy of its tables
+        shutil.rmtree(artifacts("run")[0])
+    module, _, name = writer.partition(".")
+    whole, written = getattr(import_module(f"cfbench_core.{module}"), name), []
+
+    def full(path: Path, content: Any) -> None:
+        if written:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        whole(path, content)
+        written.append(path.name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"cfbench_core.{writer}", full)
+        with pytest.raises(UserError, match="the disk is full"):
+            run(registry, first.directory)
+    assert {path.name for path in first.directory.iterdir()} & {*MADE, "quality.csv"} == {*written}
+    assert run(registry, first.directory).summary["n"].equals(first.summary["n"])
 
 
 def test_tables_that_an_earlier_run_left_do_not_stay(registry: Registry, tmp_path: Path) -> None:
