@@ -267,7 +267,8 @@ def fetch(files: DataFiles, access: DataAccess) -> Path:
     Raises:
         UserError: if it cannot be downloaded, or is not what it should be; a wrong file is discarded.
     """
-    from cfbench_core.downloads import alone, download, extract  # HTTP, TLS and zip take a while to import
+    from cfbench_core.downloads import download, extract  # HTTP, TLS and zip take a while to import
+    from cfbench_core.locks import alone
 
     if not files.downloads:
         raise UserError(f"{files.id}: cannot be downloaded. {how_to_get(files)}.")

@@ -32,6 +32,7 @@ from cfbench_core.content_checks import limited, wrong_beginning
 from cfbench_core.data_types import DataFile, Progress
 from cfbench_core.errors import UserError
 from cfbench_core.files import sync, write_atomically
+from cfbench_core.locks import alone
 from cfbench_core.plain_text import one_line
 
 BLOCK = 1 << 16
@@ -321,17 +322,3 @@ def _extract_member(zipped: zipfile.ZipFile, member: str, target: Path) -> None:
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def alone(lock: Path) -> Iterator[None]:
-    """One process at a time, where the system has file locks: the second finds the file done."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: two at once may spoil it; the check sees that
-        yield
-        return
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

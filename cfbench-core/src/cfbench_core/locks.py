@@ -1,4 +1,4 @@
-"""A folder that one process at a time writes into.
+"""A folder that one process at a time writes into, and a file that several take turns to write.
 
 Where the system has ``flock``, the lock is that of the file ``.lock``: the kernel releases it when its process dies.
 Elsewhere (Windows) each process that wants the folder creates a file ``.lock-OWNER`` with a name of
@@ -11,7 +11,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -56,6 +56,20 @@ class FolderLock:
         """Gives the folder free. May be called twice."""
         release, self._release = self._release, _nothing
         release()
+
+
+@contextlib.contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """One process at a time: the next one waits. On systems and disks without ``flock`` nobody does."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as handle:
+        if _fcntl is not None:
+            try:
+                _fcntl.flock(handle, _fcntl.LOCK_EX)
+            except OSError as error:
+                if error.errno not in _NO_FLOCK:
+                    raise
+        yield
 
 
 def is_locked(directory: Path) -> bool:

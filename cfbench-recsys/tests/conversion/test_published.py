@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import http.server
+import importlib
 import os
 import threading
 from collections.abc import Iterator
@@ -115,3 +116,17 @@ def test_a_wrong_file_is_not_read_again_from_the_cache(server: Path, tmp_path: P
     checkpoint(server)
     done = converted(tmp_path / "w.safetensors")
     assert done.exit_code == 0, done.exception
+
+
+def test_a_full_disk_does_not_cost_the_download(
+    server: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        raise UserError("the disk is full")
+
+    checkpoint(server)
+    with monkeypatch.context() as patch:
+        patch.setattr(importlib.import_module("cfbench_recsys.conversion.convert"), "write_atomically", full)
+        assert str(converted(tmp_path / "w.safetensors").exception) == "the disk is full"
+    (server / "mlp.pt").unlink()
+    assert converted(tmp_path / "w.safetensors").exit_code == 0

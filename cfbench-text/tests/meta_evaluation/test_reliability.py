@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -86,6 +89,23 @@ def test_own_labelled_texts_are_the_nearest_and_the_model_decides(own: Path) -> 
     store_measurements([measured(judge, "mine", 0.75)])  # measured again: replaces
     assert reliability_of(judge).auc == 0.75 and reliability_of(judge).doubtful
     assert len(own.read_text().splitlines()) == 3
+
+
+def test_of_two_that_store_at_once_none_loses_its_measurements(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both, read = threading.Barrier(2), module._rows
+
+    def meeting(path: Path) -> list[dict[str, str]]:
+        rows = read(path)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+        return rows
+
+    monkeypatch.setattr(module, "_rows", meeting)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda name: store_measurements([measured(OVERLAP, name, 0.9)]), ["one", "two"]))
+    assert sorted(line.split(",")[0] for line in own.read_text().splitlines()[1:]) == ["one", "two"]
 
 
 def test_the_lower_end_of_the_interval_counts(own: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from cfbench_core.errors import UserError, did_you_mean
 if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
     from cfbench_recsys.interactions import Interactions
+    from cfbench_recsys.recommenders.training import State
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -78,13 +78,20 @@ def command(
         interactions = _interactions(dataset, changes, access)
         source_file = fetch(source, access) if source in PUBLISHED else Path(source)
     users, items = (read_identifiers(path) if path else None for path in (user_file, item_file))
-    check = partial(check_weights, source) if source in PUBLISHED else lambda state: None
+    sound = source not in PUBLISHED
+
+    def check(state: State) -> None:
+        nonlocal sound
+        if source in PUBLISHED:
+            check_weights(source, state)
+        sound = True  # what fails now, fails at the writing
+
     try:
         conversion = convert(
             source_file, interactions, file, recommender=recommender, users=users, items=items, check=check
         )
     except UserError as error:
-        if source in PUBLISHED:
+        if not sound:
             source_file.unlink(missing_ok=True)
             raise UserError(*error.lines, f"{source}: {DISCARDED}") from None
         raise

@@ -23,8 +23,9 @@ from pathlib import Path
 
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.errors import UserError
-from cfbench_core.files import cache_root, write_atomically
+from cfbench_core.files import cache_root, disk_trouble, write_atomically
 from cfbench_core.hashing import file_digest
+from cfbench_core.locks import alone
 
 LEVEL = 0.8
 """Of the AUC; discrimination from here on is called excellent (Hosmer & Lemeshow 2000, section 5.2.4)."""
@@ -169,12 +170,13 @@ def store_measurements(rows: Sequence[Mapping[str, str]], path: Path | None = No
     def same(row: Mapping[str, str]) -> tuple[str, ...]:
         return (row["labelset"], row["rating"], *_key(row))
 
-    known = {same(row): {name: str(row[name]) for name in names} for row in [*_rows(path), *rows]}
-    out = io.StringIO()
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(known.values())
-    write_atomically(path, out.getvalue())
+    with disk_trouble(own_file().parent), alone(own_file().with_suffix(".lock")):
+        known = {same(row): {name: str(row[name]) for name in names} for row in [*_rows(path), *rows]}
+        out = io.StringIO()
+        writer = csv.DictWriter(out, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(known.values())
+        write_atomically(path, out.getvalue())
     return path
 
 
