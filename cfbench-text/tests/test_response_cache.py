@@ -1,5 +1,7 @@
 """The cache of responses of models."""
 
+import sqlite3
+
 import pytest
 
 from cfbench_core.errors import UserError
@@ -38,3 +40,22 @@ def test_a_damaged_file_is_named(cache, damage):
         UserError, match=r"chat\.sqlite: the cached responses of models are damaged .* delete this file"
     ):
         cache.values([f"key {number}" for number in range(500)], doubled)
+
+
+def test_a_full_disk_is_one_line_and_costs_only_what_was_not_written(cache, monkeypatch):
+    keys = [f"key {number}" for number in range(500)]
+    cache.values(keys[:100], doubled)
+    connect = sqlite3.connect
+
+    def full(path, timeout):
+        connection = connect(path, timeout=timeout)
+        connection.execute("PRAGMA max_page_count = 1")  # not more than there are
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", full)
+        with pytest.raises(UserError, match=r"answers: the disk is full .* the same command resumes"):
+            cache.values(keys, doubled)
+    asked = []
+    assert cache.values(keys, lambda places: doubled(asked.extend(places) or places))[-1] == 998
+    assert asked == list(range(100, 500))

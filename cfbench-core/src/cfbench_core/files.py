@@ -18,7 +18,12 @@ from cfbench_core.errors import UserError
 from cfbench_core.plain_text import visible
 
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-_FULL_IN_WORDS = ("No space left on device", "Disk quota exceeded", "File too large")
+_FULL_IN_WORDS = (
+    "No space left on device",
+    "Disk quota exceeded",
+    "File too large",
+    "database or disk is full",
+)
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _EXHAUSTED = {
     errno.EMFILE: "raise the limit of open files (ulimit -n), or use fewer --workers",
@@ -160,7 +165,7 @@ def disk_trouble(folder: Path) -> Iterator[None]:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether an error means that no more can be written. Libraries in Rust and C++ say so in words only."""
+    """Whether an error means that no more can be written. Libraries in Rust and C++, and SQLite, say so in words only."""
     if isinstance(error, OSError) and error.errno in _FULL:
         return True
     return any(words in str(error) for words in _FULL_IN_WORDS)

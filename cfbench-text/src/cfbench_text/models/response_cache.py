@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cfbench_core.errors import UserError
-from cfbench_core.files import disk_trouble
+from cfbench_core.files import disk_full_message, disk_trouble, is_disk_full
 from cfbench_core.store import default_root
 
 Compute = Callable[[Sequence[int]], Iterable[tuple[int, Any]]]
@@ -47,13 +47,13 @@ class ResponseCache:
 
     @contextmanager
     def _undamaged(self) -> Iterator[None]:
-        """Names the file where SQLite cannot read it."""
+        """Names the file where SQLite cannot read it, and the folder where the disk is full."""
         try:
             yield
         except sqlite3.DatabaseError as error:
-            if (
-                type(error) is not sqlite3.DatabaseError
-            ):  # a full disk, a locked file, or a mistake of the program
+            if is_disk_full(error):
+                raise UserError(disk_full_message(self.path.parent, error)) from error
+            if type(error) is not sqlite3.DatabaseError:  # a locked file, or a mistake of the program
                 raise
             raise UserError(
                 f"{self.path}: the cached responses of models are damaged ({error}); delete this file, which costs"
