@@ -13,6 +13,7 @@ are compared with their SHA-256 after each download.
 from __future__ import annotations
 
 import contextlib
+import os
 import tarfile
 import threading
 import time
@@ -27,12 +28,20 @@ from cfbench_core.artifact_manifest import (
     DamageError,
     Verified,
     digest_in,
+    is_incomplete,
     parse_manifest,
     problems_of,
 )
 from cfbench_core.config import Help
 from cfbench_core.errors import UserError
-from cfbench_core.files import cache_root, disk_trouble, make_folder, place_folder, write_atomically
+from cfbench_core.files import (
+    cache_root,
+    disk_trouble,
+    make_folder,
+    place_folder,
+    remove_folder,
+    write_atomically,
+)
 from cfbench_core.hashing import digest
 from cfbench_core.leases import leased
 from cfbench_core.plain_text import one_line
@@ -115,18 +124,27 @@ class FsspecStore(Store):
 
     def manifest(self, kind: str, key: str) -> dict[str, Any] | None:
         """As that of a store in a folder; of an artifact that only other machines have, no file is read for it."""
-        found = super().manifest(kind, key)
+        found = self._cached(kind, key)
         if found is not None:
             self._publish(kind, key)
             return found
         return self._published_manifest(kind, key)
 
     def fetch(self, kind: str, key: str) -> dict[str, Any] | None:
-        found = super().manifest(kind, key)
+        found = self._cached(kind, key)
         if found is not None:
             return found
         manifest = self._published_manifest(kind, key)
-        return None if manifest is None else self._download(kind, key, manifest)
+        return None if manifest is None else self._download(kind, key)
+
+    def _cached(self, kind: str, key: str) -> dict[str, Any] | None:
+        """What the cache has; in place of an incomplete artifact the complete one that another machine has published."""
+        found = super().manifest(kind, key)
+        if found is not None and is_incomplete(found):
+            published = self._published_manifest(kind, key)
+            if published is not None and not is_incomplete(published):
+                return self._download(kind, key) or found
+        return found
 
     def is_there(self, kind: str, key: str) -> bool:
         return super().is_there(kind, key) or self._files.read(_manifest_name(kind, key)) is not None
@@ -136,10 +154,11 @@ class FsspecStore(Store):
         return super().digest(kind, key) if text is None else digest_in(text)
 
     def _committed_elsewhere(self, task: Task) -> dict[str, Any] | None:
-        return self.fetch(task.kind, task.key)
+        found = self.fetch(task.kind, task.key)
+        return None if found is None or is_incomplete(found) else found
 
     def _committed(self, task: Task, replace: bool) -> None:
-        self._publish(task.kind, task.key, again=replace)
+        self._publish(task.kind, task.key)
 
     @contextlib.contextmanager
     def reserved(self, kind: str, key: str, waiting: Callable[[], None]) -> Iterator[bool]:
@@ -159,13 +178,15 @@ class FsspecStore(Store):
             return None
         return manifest if (manifest["kind"], manifest["key"]) == (kind, key) else None
 
-    def _publish(self, kind: str, key: str, again: bool = False) -> None:
+    def _publish(self, kind: str, key: str) -> None:
         """Uploads an artifact of the cache, once. The manifest goes last."""
-        marker = self.root / _PUBLISHED / key
-        if marker.exists() and not again:
-            return
         folder = self.path(kind, key)
-        text = (folder / MANIFEST).read_bytes()
+        try:
+            text = (folder / MANIFEST).read_bytes()
+        except FileNotFoundError:  # somebody has removed it
+            return
+        if self._is_published(key, text):
+            return
         packed = self._temporary()
         with disk_trouble(self.root):
             make_folder(packed, self.root)
@@ -178,10 +199,19 @@ class FsspecStore(Store):
                 self._files.write(_manifest_name(kind, key), text)
             finally:
                 self.abandon(packed)
-            make_folder(marker.parent, self.root)
-            marker.touch()
+            self._note_published(key, text)
 
-    def _download(self, kind: str, key: str, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _is_published(self, key: str, text: bytes) -> bool:
+        """Whether this is what was published under a key; it may have been replaced since, and not yet published again."""
+        marker = self.root / _PUBLISHED / key
+        return marker.exists() and marker.read_text(encoding="ascii") == digest_in(text)
+
+    def _note_published(self, key: str, text: bytes) -> None:
+        marker = self.root / _PUBLISHED / key
+        make_folder(marker.parent, self.root)
+        marker.write_text(digest_in(text), encoding="ascii")
+
+    def _download(self, kind: str, key: str) -> dict[str, Any] | None:
         """Puts an artifact into the cache. None: it is damaged or gone, and is to be computed again."""
         text = self._files.read(_manifest_name(kind, key))
         if text is None:
@@ -205,11 +235,12 @@ class FsspecStore(Store):
                     self._forget(kind, key)
                     return None
                 final = self.path(kind, key)
+                earlier = super().manifest(kind, key)
+                if os.path.lexists(final) and (earlier is None or is_incomplete(earlier)):
+                    remove_folder(final, self._temporary())
                 make_folder(final.parent, self.root)
-                place_folder(folder, final)
-                marker = self.root / _PUBLISHED / key
-                make_folder(marker.parent, self.root)
-                marker.touch()
+                if place_folder(folder, final):
+                    self._note_published(key, text)
         finally:
             self.abandon(folder)
         return super().manifest(kind, key)
