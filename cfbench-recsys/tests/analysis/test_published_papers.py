@@ -232,6 +232,32 @@ def test_that_lxr_is_best_is_decided_by_its_interval(
     assert found["ci_low"] <= found["ours"] <= found["ci_high"]
 
 
+@pytest.mark.parametrize(
+    ("lxr", "word"), [((0.5, 0.5), "undecided"), ((0.4, 0.5), "undecided"), ((0.5, 0.6), "refuted")]
+)
+def test_that_lxr_is_best_is_undecided_where_others_tie_with_it(
+    write: Any, make_cell: Any, lxr: tuple[float, float], word: str
+) -> None:
+    """Costs of LXR at two levels; those of the others are 0.5."""
+    cells = []
+    for level, cost in zip(("50%", "100%"), lxr, strict=True):
+        for place, name in enumerate(RANKED):
+            values = [0.5 if place else cost] * 3 * USERS
+            scores = {"POS-P curve@5": values, "NEG-P curve@5": [-value for value in values]}
+            label = f"{name}-paper" if place < 4 else name
+            cells.append(make_cell(label, scores, dataset="ml-1m", model=f"mf@{level}", k=3))
+    run = write(*cells, name="ties")
+    config = {
+        "seed": 0,
+        "recommenders": [{"name": "mf"}],
+        "protocol": {"checkpoints": {"training": [0.5, 1.0]}},
+    }
+    (run.directory / "config.yaml").write_text(yaml.safe_dump(config))
+    found = claims_of(run).loc["lxr-best"]
+    assert found["verdict"] == word, found["reason"]
+    assert ("by how ties are counted" in found["reason"]) == (word == "undecided")
+
+
 def test_rankings_of_some_of_the_explainers_decide_nothing(write: Any, make_cell: Any) -> None:
     run = ladder(write, make_cell, turns=True, names=RANKED[:4])
     claims = Reproduction(Config(paper="beyond-top-1")).table([run]).query("item == 'claims'")
