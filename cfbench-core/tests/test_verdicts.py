@@ -87,6 +87,17 @@ def test_a_claim_is_decided_by_its_whole_interval(
     assert (word == REFUTED) == (not any(holds))
 
 
+def test_a_value_outside_of_its_interval_decides_nothing_against_itself() -> None:
+    """The gap of two means that are equal is 0, and larger in every draw of the users."""
+    gap = Interval(0.0, 0.08, 0.28)
+    assert gap.limits == (0.0, 0.28)
+    assert claim_verdict(gap, "<=", 0.05) == (UNDECIDED, "0 to 0.28 against <= 0.05")
+    assert claim_verdict(gap, "<=", 0.3).word == CONFIRMED and claim_verdict(gap, ">", 0.3).word == REFUTED
+    agreement = Interval(0.95, 0.8, 0.88)
+    assert claim_verdict(agreement, "<", 0.9).word == UNDECIDED
+    assert number_verdict(0.95, agreement, margin=0.01).word == UNDECIDED
+
+
 def eval_relation(value: float, relation: str, threshold: float) -> bool:
     equal = value == threshold and "=" in relation
     return equal or (value < threshold if relation.startswith("<") else value > threshold)

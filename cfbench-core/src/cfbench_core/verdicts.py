@@ -5,7 +5,7 @@ lies wholly outside of the margin, and *undecided* when it lies across. The marg
 its printed deviation where that is larger, and at least what rounding may have changed. A claim compares a statistic
 with a threshold: it is *confirmed* when the whole interval satisfies the relation, *refuted* when no part of it does,
 and else *undecided*. A value without an interval (a count, a share of cases that were all observed) counts as an
-interval of length zero.
+interval of length zero, and one outside of its own interval as a part of it.
 
 A claim of which a part was not run, such as one of its data sets, is *confirmed in part* or *refuted in part* where what was
 run decides it and what is missing could change that (:func:`in_part`).
@@ -65,9 +65,13 @@ class Interval(NamedTuple):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The interval; the value twice where it has none."""
-        low = self.value if math.isnan(self.low) else self.low
-        return low, self.value if math.isnan(self.high) else self.high
+        """The interval, up to the value where that lies outside; the value twice where it has none.
+
+        A bootstrap interval can leave its own value out: resampling adds noise, which makes gaps larger and orders less
+        alike.
+        """
+        low = self.value if math.isnan(self.low) else min(self.low, self.value)
+        return low, self.value if math.isnan(self.high) else max(self.high, self.value)
 
 
 class Verdict(NamedTuple):

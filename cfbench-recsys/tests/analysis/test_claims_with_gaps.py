@@ -1,4 +1,5 @@
-"""Claims of which some settings lack a mean: an explainer on one data set, a model with one length of lists."""
+"""Claims of which some settings lack a mean (an explainer on one data set, a model with one length of lists), and claims
+about the gap of two means."""
 
 from __future__ import annotations
 
@@ -127,3 +128,14 @@ def test_an_explainer_of_which_all_cells_are_skipped_cannot_explain_them(write: 
     ]
     means = measure([write(*cells)], ("a", "b", "c"), ("POS-P",), ())
     assert means.unsupported == {("b", "list", "implicit"), ("b", "list", ""), ("a", "list", "implicit")}
+
+
+def test_equal_means_do_not_refute_that_their_gap_is_small() -> None:
+    """Levels have the same mean, and in every draw of the users means that differ by 0.2 or 0.3."""
+    draws = {"item": [0.5, *[0.4, 0.6] * 20], "list": [0.5, *[0.6, 0.3] * 20]}
+    means = frame([{"explainer": "a", "level": level, "values": of} for level, of in draws.items()])
+    levels = {"statistic": "mean-gap", "contrast": "level", "subject": "item", "against": "list"}
+    one = claim(**levels, relation="<=", threshold=0.1)
+    found = decide(one, means)
+    assert found.statistic.value == 0 and found.statistic.low == pytest.approx(0.2)
+    assert _verdict(one, found) == ("undecided", "0 to 0.3 against <= 0.1")

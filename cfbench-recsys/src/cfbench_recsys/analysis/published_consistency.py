@@ -236,8 +236,11 @@ def _mean_over_metrics(rows: pd.DataFrame) -> Interval:
 def _difference(first: Interval, second: Interval) -> Interval:
     """Of two intervals that are taken as independent."""
     value = first.value - second.value
-    low = np.hypot(first.value - first.low, second.high - second.value)
-    high = np.hypot(first.high - first.value, second.value - second.low)
+    below, above = (
+        np.maximum([first.value - first.low, second.value - second.low], 0.0),
+        np.maximum([first.high - first.value, second.high - second.value], 0.0),
+    )
+    low, high = np.hypot(below[0], above[1]), np.hypot(above[0], below[1])
     return Interval(value, float(value - low), float(value + high))
 
 
