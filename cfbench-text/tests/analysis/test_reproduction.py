@@ -238,6 +238,54 @@ def test_a_study_of_reviews_does_not_replace_the_study_of_explanations(tmp_path,
         ),
         ("St2Exp-R", "llm", {"judges": [{"name": "llm", "model": "weights/Llama-3.1-8B-Instruct"}]}, ""),
         ("BERTScore-F", "", {}, ""),
+        *(
+            (f"{name}", "", {}, "")
+            for name in ("SummaC-ZS-P", "SummaC-Conv-P", "AlignScore-P", "QuestEval-F", "BLEURT")
+        ),
+        (
+            "SummaC-ZS-P",
+            "",
+            {"metrics": [{"name": "summac-zs", "model": "cross-encoder/nli-deberta-base"}]},
+            "cross",
+        ),
+        (
+            "SummaC-ZS-P",
+            "",
+            {"metrics": [{"name": "summac-zs", "model": "microsoft/deberta-large-mnli"}]},
+            "",
+        ),
+        (
+            "SummaC-Conv-P",
+            "",
+            {"metrics": [{"name": "summac-conv", "model": "nli/tiny"}]},
+            "nli/tiny in place of ALBERT",
+        ),
+        (
+            "AlignScore-P",
+            "",
+            {"metrics": [{"name": "alignscore", "model": "roberta-base"}]},
+            "roberta-base in place",
+        ),
+        (
+            "BLEURT",
+            "",
+            {"metrics": [{"name": "bleurt", "model": "lucadiliello/BLEURT-20-D12"}]},
+            "lucadiliello",
+        ),
+        ("BLEURT", "", {"metrics": [{"name": "bleurt", "model": "bleurt-base-128"}]}, ""),
+        (
+            "QuestEval-F",
+            "",
+            {"metrics": [{"name": "questeval", "answerer": "tiny-qa"}]},
+            "tiny-qa in place of t5-qa",
+        ),
+        (
+            "QuestEval-F",
+            "",
+            {"metrics": [{"name": "questeval", "generator": {"model": "tiny"}}]},
+            "tiny in place of t5-qg",
+        ),
+        ("QuestEval-F", "", {"metrics": [{"name": "questeval", "generator": {"form": "{text}"}}]}, ""),
         (
             "BERTScore-F",
             "",

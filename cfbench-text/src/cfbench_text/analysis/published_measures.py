@@ -1,7 +1,8 @@
 """With which models Statement factuality measures, and what a run has in their place.
 
 Statements are extracted by Meta-Llama-3-8B-Instruct; St2Exp judges them by Llama-3.1-8B-Instruct, StEnt and StCoh by
-DeBERTa-large-mnli; BERTScore reads texts with RoBERTa-large, BARTScore with BART-large, STS with all-MiniLM-L6-v2.
+DeBERTa-large-mnli, as does SummaC-ZS; BERTScore and AlignScore read texts with RoBERTa-large, BARTScore with BART-large,
+STS with all-MiniLM-L6-v2. Of SummaC-Conv, QuestEval and BLEURT the paper names the implementation: its models are meant.
 A number of another model is not the paper's measure: neither the number nor a claim about it is comparable.
 """
 
@@ -30,7 +31,16 @@ OF_TEXTS = {
     "BERTScore": Measure("bertscore", "robertalarge", "RoBERTa-large"),
     "BARTScore": Measure("bartscore", "bartlarge", "BART-large"),
     "STS": Measure("sts", "allminilml6v2", "all-MiniLM-L6-v2"),
+    "SummaC-ZS": BY_STATEMENTS["StEnt"]._replace(component="summac-zs"),
+    "SummaC-Conv": Measure("summac-conv", "albertxlargevitaminc", "ALBERT-xlarge-vitaminc-mnli"),
+    "AlignScore": Measure("alignscore", "robertalarge", "RoBERTa-large"),
+    "BLEURT": Measure("bleurt", "bleurtbase", "BLEURT-base"),
 }
+OF_QUESTIONS = {
+    "generator": Measure("questeval", "t5qgsquad1en", "t5-qg_squad1-en"),
+    "answerer": Measure("questeval", "t5qasquad2negen", "t5-qa_squad2neg-en"),
+}
+"""The two models of QuestEval, by the options that name them."""
 
 
 def stand_in(config: Mapping[str, Any], metric: str, judge: str) -> str:
@@ -51,6 +61,16 @@ def stand_in(config: Mapping[str, Any], metric: str, judge: str) -> str:
     if name in OF_TEXTS:
         wanted = OF_TEXTS[name]
         return _other(_entry(config.get("metrics") or [], wanted.component), wanted)
+    if name == "QuestEval":
+        entry = _entry(config.get("metrics") or [], "questeval")
+        models = {option: _entry([entry.get(option) or ""]) for option in OF_QUESTIONS}
+        found = [
+            _other(
+                {"name": "questeval", "model": model.get("model") or model.get("name")}, OF_QUESTIONS[option]
+            )
+            for option, model in models.items()
+        ]
+        return "; ".join(filter(None, found))
     return ""
 
 
