@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from child_processes import popen
 
+from cfbench_core.cli import root
+
 from .test_cli_run import CFBENCH, change_study, environment
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a shell and signals")
@@ -200,3 +202,23 @@ def test_under_nohup_a_run_survives_the_end_of_its_terminal(toy: Path) -> None:
         (toy / "go").touch()
         run.communicate(timeout=60)
     assert run.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("run x", "stopped; the same command resumes"),
+        ("run x --fresh", "stopped; without --fresh the same command uses what is finished"),
+        ("tune x --restart", "stopped; without --restart the same command uses what is finished"),
+        ("list explainers", "stopped"),
+    ],
+)
+def test_what_a_stopped_command_says_is_how_it_goes_on(
+    call: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(root.cli, "main", interrupted)
+    assert root.main(call.split()) == 130
+    assert capsys.readouterr().err.splitlines() == [said]

@@ -27,7 +27,10 @@ from cfbench_core.plain_text import visible_lines
 from cfbench_core.specs import resolve
 
 RESUMABLE = {"run", "evaluate", "explain", "data", "tune", "reproduce"}
-"""Commands that resume when they are called again."""
+"""Commands that resume when they are called again, unless with one of :data:`ANEW`."""
+
+ANEW = ("--fresh", "--restart")
+"""Options with which a command begins anew."""
 
 ENVIRONMENT_ERRORS = {
     getattr(errno, name, None)
@@ -194,7 +197,9 @@ def _called(given: Sequence[str], debug: bool, ended: Ended) -> int:
 
 def _stopped(given: Sequence[str], ended: Ended) -> int:
     name = next((argument for argument in given if not argument.startswith("-")), "")
-    return _say("stopped; the same command resumes" if name in RESUMABLE else "stopped", ended.exit_code)
+    anew = next((option for option in ANEW if option in given), "")
+    how = f"; without {anew} the same command uses what is finished" if anew else "; the same command resumes"
+    return _say(f"stopped{how if name in RESUMABLE else ''}", ended.exit_code)
 
 
 def _internal(error: Exception, debug: bool) -> int:
