@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from child_processes import popen
@@ -19,7 +20,7 @@ from cfbench_core.errors import UserError
 from cfbench_core.registry import Registry
 from cfbench_core.tuning.journal import Trial
 from cfbench_core.tuning.results import Tuned
-from cfbench_core.tuning.search import open_search, run_search, tune
+from cfbench_core.tuning.search import Observer, open_search, run_search, tune
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
@@ -52,6 +53,23 @@ def test_restart_forgets_the_trials_but_not_what_they_computed(registry: Registr
     first = tune(study(), component="times", trials=5, out="tuned.yaml", registry=registry)
     again = tune(study(), component="times", trials=3, out="tuned.yaml", registry=registry, restart=True)
     assert again.resumed == 0 and again.trials == first.trials[:3]  # their times too
+
+
+class Interrupts:
+    """An observer that presses Ctrl-C before the first trial."""
+
+    def begun(self, trials: Sequence[Trial]) -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_restart_that_is_interrupted_at_its_beginning_does_not_bring_the_trials_back(
+    registry: Registry,
+) -> None:
+    call: dict[str, Any] = {"component": "times", "out": "tuned.yaml", "registry": registry}
+    tune(study(), trials=3, **call)
+    with pytest.raises(KeyboardInterrupt):
+        tune(study(), trials=3, restart=True, observer=cast("Observer", Interrupts()), **call)
+    assert tune(study(), trials=2, **call).resumed == 0
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,9 @@ class Journal:
         self._lock = FolderLock(directory)
         owners.remove_abandoned(directory)
         try:
-            self.trials = [] if restart else self._read()
+            if restart:  # at once: they must not be there again if this search ends before its first trial
+                self.path.unlink(missing_ok=True)
+            self.trials = self._read()
         except BaseException:
             self.close()
             raise
