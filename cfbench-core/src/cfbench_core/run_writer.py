@@ -99,11 +99,12 @@ class RunWriter:
             )
 
     def _remove_others(self, document: Mapping[str, Any]) -> None:
-        """Removes tables and reports of another configuration: an interrupted run must not leave them under its own."""
+        """Removes what there is of another configuration: an interrupted run must not leave it under its own."""
         if self._differing(document) == []:
             return
         remove_end(self.directory, self.plan)
-        (self.directory / "plan.json").unlink(missing_ok=True)
+        for name in ("plan.json", "outcomes.jsonl"):
+            (self.directory / name).unlink(missing_ok=True)
 
     def _differing(self, document: Mapping[str, Any]) -> list[str] | None:
         """What the earlier run of the directory had otherwise; None where its configuration cannot be read."""
