@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import sys
@@ -13,6 +14,7 @@ from sample_tasks import task
 from small_disk import small_disk
 
 from cfbench_core.compute import compute
+from cfbench_core.errors import UserError
 from cfbench_core.stages import Task
 from cfbench_core.store import Store
 
@@ -74,6 +76,20 @@ def test_an_incomplete_result_and_what_was_made_of_it_are_computed_again(tmp_pat
     assert (healed.status, healed.summary["text"]) == ("ok", "42\n")  # not what this process read before
     assert "incomplete" not in healed.summary
     assert {compute(asks, store).status, compute(reads, store).status} == {"cached"}
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), UserError("nobody answers")])
+def test_a_store_that_fails_is_the_outcome_of_the_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Whatever left here would end a worker, which could not say what it was."""
+
+    def fails(self: Store, kind: str, key: str) -> None:
+        raise error
+
+    monkeypatch.setattr(Store, "manifest", fails)
+    outcome = compute(task("answer"), Store(tmp_path))
+    assert outcome.status == "failed" and str(error) in outcome.reason
 
 
 def test_a_stage_may_write_and_say_nothing(tmp_path: Path) -> None:

@@ -59,12 +59,15 @@ def compute(
     ``isolation/``. Times and memory are those of the function alone, without its imports and without storing;
     those of a cached artifact are those of the process that computed it.
     """
-    found = _found(task, store, fresh)
-    if found is not None:
-        return found
-    with store.reserved(task.kind, task.key, waiting) as appeared:
-        found = _found(task, store, fresh) if appeared else None
-        return found or _computed(task, store, report, fresh, begin, unfit, interruptible)
+    try:
+        found = _found(task, store, fresh)
+        if found is not None:
+            return found
+        with store.reserved(task.kind, task.key, waiting) as appeared:
+            found = _found(task, store, fresh) if appeared else None
+            return found or _computed(task, store, report, fresh, begin, unfit, interruptible)
+    except (OSError, UserError) as error:  # of the store: the disk fails, or the line to it broke
+        return _failure(error, store.root, 0.0, 0)
 
 
 def _found(task: Task, store: Store, fresh: bool) -> Outcome | None:
