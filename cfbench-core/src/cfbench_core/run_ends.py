@@ -28,13 +28,18 @@ _TABLES = ("scores.parquet", "explanations.parquet", "costs.parquet", "details.p
 
 def restore_end(directory: Path, plan: Plan, store: Store, inputs: str) -> bool:
     """Copies tables and reports of these inputs into a directory; whether the store has them, undamaged."""
-    if store.fetch(KIND, inputs) is None:
+    manifest = store.fetch(KIND, inputs)
+    if manifest is None:
         return False
     folder = store.path(KIND, inputs)
     remove_end(directory, plan)
     for name in _names(plan):
-        if (folder / name).is_file():
-            write_atomically(directory / name, (folder / name).read_bytes())
+        if name in manifest["files"]:
+            try:
+                content = (folder / name).read_bytes()
+            except FileNotFoundError:  # somebody clears the cache
+                return False
+            write_atomically(directory / name, content)
     store.mark_used(KIND, inputs)
     return True
 

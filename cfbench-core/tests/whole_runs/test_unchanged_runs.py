@@ -110,6 +110,22 @@ def test_a_full_disk_at_the_end_leaves_no_tables_of_two_runs_side_by_side(
     assert run(registry, first.directory).summary["n"].equals(first.summary["n"])
 
 
+def test_copies_that_are_cleared_while_they_are_read_are_made_again(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, fetch = run(registry, tmp_path / "first"), Store.fetch
+
+    def cleared(store: Store, kind: str, key: str) -> Any:
+        found = fetch(store, kind, key)
+        if kind == "run":
+            shutil.rmtree(store.path(kind, key))
+        return found
+
+    monkeypatch.setattr(Store, "fetch", cleared)
+    second = run(registry, tmp_path / "second")
+    assert second.scores.equals(first.scores) and second.exit_code == 0
+
+
 def test_tables_that_an_earlier_run_left_do_not_stay(registry: Registry, tmp_path: Path) -> None:
     run(registry, tmp_path / "second", count=4)
     left = tmp_path / "second" / "details.parquet"
