@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from sample_tasks import task
 
+from cfbench_core import owners
 from cfbench_core.compute import compute
 from cfbench_core.errors import UserError
 from cfbench_core.stages import Task
 from cfbench_core.stores.fsspec import FsspecStore, RemoteFiles
+from cfbench_core.stores.published import PublishedStore
 
 pytest.importorskip("fsspec", reason="needs fsspec: pip install 'cfbench-core[fsspec]'")
 
@@ -57,3 +60,14 @@ def test_a_new_result_that_could_not_be_published_is_published_later(
     two = machine("two")
     assert content(done, two) == "42"
     assert two.digest(done.kind, done.key) == machine("one").digest(done.kind, done.key)
+
+
+def test_what_an_interrupted_upload_left_is_removed_with_old_artifacts(machine: OPEN, tmp_path: Path) -> None:
+    assert compute(task("answer"), machine("one")).status == "ok"
+    (archive,) = (tmp_path / "remote").rglob("*.tar")
+    left = archive.with_name(f"{archive.name}.{owners.new_name()}.tmp")
+    left.write_bytes(b"half")
+    published = PublishedStore(f"file://{tmp_path / 'remote'}", {})
+    assert published.gc(older_than_days=1) == [] and left.exists()
+    os.utime(left, (0, 0))
+    assert published.gc(older_than_days=1) == [] and not left.exists() and archive.exists()

@@ -99,7 +99,7 @@ class PublishedStore:
             self._files.remove(name)
 
     def gc(self, older_than_days: float) -> list[PublishedEntry]:
-        """Removes artifacts that were published so many days ago, and archives without a manifest that are as old."""
+        """Removes artifacts that were published so many days ago, and what interrupted uploads left that is as old."""
         limit = time.time() - older_than_days * 86400
         files = self._files.all()
         entries = _entries(self._files, files)
@@ -108,7 +108,8 @@ class PublishedStore:
             self._remove(entry)
         owned = {archive for entry in entries for archive in entry.archives}
         for name, (_, changed) in files.items():
-            if _ARCHIVE.fullmatch(name) and name not in owned and changed <= limit:
+            left = name.endswith(".tmp") or (_ARCHIVE.fullmatch(name) and name not in owned)
+            if left and changed <= limit:
                 self._files.remove(name)
         if removed:
             self._files.write(PRUNED, secrets.token_hex(16).encode())
