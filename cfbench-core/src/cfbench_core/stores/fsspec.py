@@ -23,6 +23,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
+from cfbench_core import owners
 from cfbench_core.artifact_manifest import (
     MANIFEST,
     DamageError,
@@ -297,10 +298,7 @@ class RemoteFiles:
             if self._objects:
                 self._system.pipe_file(path, content)
                 return
-            self._make_folder(self._system._parent(path))
-            temporary = self._temporary(path)
-            self._system.pipe_file(temporary, content)
-            self._system.mv(temporary, path)
+            self._place(path, lambda temporary: self._system.pipe_file(temporary, content))
 
     def upload(self, local: Path, name: str) -> None:
         with self._errors():
@@ -308,10 +306,19 @@ class RemoteFiles:
             if self._objects:
                 self._system.put_file(str(local), path)
                 return
-            self._make_folder(self._system._parent(path))
-            temporary = self._temporary(path)
-            self._system.put_file(str(local), temporary)
+            self._place(path, lambda temporary: self._system.put_file(str(local), temporary))
+
+    def _place(self, path: str, write: Callable[[str], object]) -> None:
+        """Writes a file under another name and renames it; leaves nothing under that where it fails."""
+        self._make_folder(self._system._parent(path))
+        temporary = f"{path}.{owners.new_name()}.tmp"
+        try:
+            write(temporary)
             self._system.mv(temporary, path)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self._system.rm_file(temporary)
+            raise
 
     def download(self, name: str, local: Path) -> bool:
         """False where there is no such file."""
@@ -385,11 +392,6 @@ class RemoteFiles:
 
     def _path(self, name: str) -> str:
         return f"{self._base.rstrip('/')}/{name}"
-
-    def _temporary(self, path: str) -> str:
-        from cfbench_core import owners
-
-        return f"{path}.{owners.new_name()}.tmp"
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
