@@ -13,6 +13,7 @@ from cfbench_core import owners
 from cfbench_core.compute import compute
 from cfbench_core.errors import UserError
 from cfbench_core.stages import Task
+from cfbench_core.store import Store
 from cfbench_core.stores.fsspec import FsspecStore, RemoteFiles
 from cfbench_core.stores.published import PublishedStore
 
@@ -43,6 +44,22 @@ def test_an_incomplete_result_is_completed_once_for_all_machines(machine: OPEN, 
     assert [outcome.summary for outcome in outcomes] == [{"answer": 42}] * 4
     assert [outcome.status for outcome in outcomes] == ["ok", "cached", "cached", "cached"]
     assert [content(asks, machine(name)) for name in ("one", "two", "three")] == ["42"] * 3
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_who_completes_a_result_is_waited_for(machine: OPEN, tmp_path: Path, elsewhere: bool) -> None:
+    """Of two runs after an incomplete one, one queries the server again."""
+    store = machine("one") if elsewhere else Store(tmp_path / "here")
+    asks = task("queries_a_server", {"server": str(tmp_path / "server")})
+    assert compute(asks, store).summary["answer"] == 0
+
+    def waits() -> None:
+        raise RuntimeError("waits")
+
+    with store.reserved(asks.kind, asks.key, waits) as appeared:
+        assert not appeared
+        with pytest.raises(RuntimeError, match="waits"), store.reserved(asks.kind, asks.key, waits):
+            pass
 
 
 def test_a_new_result_that_could_not_be_published_is_published_later(

@@ -151,12 +151,20 @@ class Store:
         """Whether there is an artifact; its bytes are verified when it is read."""
         return (self.path(kind, key) / MANIFEST).is_file()
 
+    def is_done(self, kind: str, key: str) -> bool:
+        """Whether there is an artifact that lacks nothing; its bytes are verified when it is read."""
+        try:
+            manifest = read_manifest(self.path(kind, key), kind, key)
+        except DamageError:
+            return False
+        return manifest is not None and not is_incomplete(manifest)
+
     @contextlib.contextmanager
     def reserved(self, kind: str, key: str, waiting: Callable[[], None]) -> Iterator[bool]:
         """Sees to it that one process at a time computes an artifact; see :func:`cfbench_core.leases.leased`."""
         files = LocalLeases(self.root / _LEASES)
         try:
-            lease = leased(files, key, lambda: self.is_there(kind, key), waiting)
+            lease = leased(files, key, lambda: self.is_done(kind, key), waiting)
             appeared = lease.__enter__()
         except OSError:  # a full or read-only disk: who computes will say so
             yield False

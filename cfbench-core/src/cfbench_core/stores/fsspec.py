@@ -150,6 +150,12 @@ class FsspecStore(Store):
     def is_there(self, kind: str, key: str) -> bool:
         return super().is_there(kind, key) or self._files.read(_manifest_name(kind, key)) is not None
 
+    def is_done(self, kind: str, key: str) -> bool:
+        if super().is_done(kind, key):
+            return True
+        published = self._published_manifest(kind, key)
+        return published is not None and not is_incomplete(published)
+
     def digest(self, kind: str, key: str) -> str:
         text = self._files.read(_manifest_name(kind, key)) if not super().is_there(kind, key) else None
         return super().digest(kind, key) if text is None else digest_in(text)
@@ -163,7 +169,7 @@ class FsspecStore(Store):
 
     @contextlib.contextmanager
     def reserved(self, kind: str, key: str, waiting: Callable[[], None]) -> Iterator[bool]:
-        with leased(self._files, f"leases/{key}", lambda: self.is_there(kind, key), waiting) as appeared:
+        with leased(self._files, f"leases/{key}", lambda: self.is_done(kind, key), waiting) as appeared:
             yield appeared
 
     # The other side
