@@ -16,7 +16,13 @@ from child_processes import popen
 
 S3 = """
 import sys
-from moto.server import ThreadedMotoServer
+import threading
+from moto.server import DomainDispatcherApplication, ThreadedMotoServer
+one, answer = threading.Lock(), DomainDispatcherApplication.__call__
+def in_turn(self, *request):  # moto looks whether there is an object and then creates it; S3 does both at once
+    with one:
+        return answer(self, *request)
+DomainDispatcherApplication.__call__ = in_turn
 server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
 server.start()
 print(*server.get_host_and_port(), flush=True)
