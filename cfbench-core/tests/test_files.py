@@ -116,6 +116,21 @@ def test_an_empty_folder_in_place_of_a_file_is_replaced_and_a_full_one_is_one_li
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "full"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no named pipes")
+def test_a_device_or_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/null")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(pipe, "text")
+    assert os.read(reader, 100) == b"text"
+    os.close(reader)
+    write_atomically(link, "text")
+    assert pipe.is_fifo() and link.is_symlink() and link.is_char_device()
+    write_atomically(pipe, "text")  # nobody reads it any more, and nobody is waited for
+    assert pipe.read_text() == "text"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes")
 def test_a_path_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     check_path(tmp_path / "日本語")

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,11 +49,15 @@ def cache_root() -> Path:
 def write_atomically(path: Path, content: bytes | str) -> None:
     """Writes a file so that readers see its old content or its new one. Makes the folders above it.
 
+    A device, or a pipe that somebody reads (``/dev/null``, ``/dev/stdout``), is written to, and not replaced.
+
     Raises:
         UserError: when the disk is full or may not be written to; nothing is left behind then.
     """
     data = content.encode() if isinstance(content, str) else content
     with disk_trouble(path.parent):
+        if _is_written_to(path, data):
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(owners.temporary_name(path.name))
         try:
@@ -65,6 +70,28 @@ def write_atomically(path: Path, content: bytes | str) -> None:
         finally:
             temporary.unlink(missing_ok=True)
         sync(path.parent)
+
+
+def _is_written_to(path: Path, data: bytes) -> bool:
+    """Writes into a device or a pipe; False where a path is neither, or nobody reads the pipe."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    device = stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or path.parent == Path("/dev")
+    if not device and not stat.S_ISFIFO(mode):
+        return False
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        if device:
+            raise
+        return False
+    with os.fdopen(descriptor, "wb") as file:
+        if hasattr(os, "set_blocking"):
+            os.set_blocking(descriptor, True)
+        file.write(data)
+    return True
 
 
 def make_room(path: Path) -> None:
