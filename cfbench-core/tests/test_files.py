@@ -131,6 +131,21 @@ def test_a_device_or_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> No
     assert pipe.read_text() == "text"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_standard_output_that_is_a_file_is_written_to_in_its_turn(tmp_path: Path) -> None:
+    code = """if True:
+        import os
+        from pathlib import Path
+        from cfbench_core.files import write_atomically
+        os.write(1, b"before\\n")
+        write_atomically(Path("/proc/self/fd/1"), "content\\n")
+        os.write(1, b"after\\n")
+    """
+    with (tmp_path / "out").open("wb") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert (tmp_path / "out").read_text().split() == ["before", "content", "after"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes")
 def test_a_path_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     check_path(tmp_path / "日本語")

@@ -75,14 +75,16 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 def _is_written_to(path: Path, data: bytes) -> bool:
     """Writes into a device or a pipe; False where a path is neither, or nobody reads the pipe."""
     try:
-        mode = path.stat().st_mode
+        found = path.stat()
     except OSError:
         return False
-    device = stat.S_ISCHR(mode) or stat.S_ISBLK(mode) or path.parent == Path("/dev")
+    mode = found.st_mode
+    stream = path.is_symlink() and path.parts[:2] in (("/", "dev"), ("/", "proc"))  # /dev/stdout, /dev/fd/1
+    device = stat.S_ISCHR(mode) or stream
     if not device and not stat.S_ISFIFO(mode):
         return False
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_NONBLOCK", 0))
+        descriptor = _opened(path, found)
     except OSError:
         if device:
             raise
@@ -92,6 +94,15 @@ def _is_written_to(path: Path, data: bytes) -> bool:
             os.set_blocking(descriptor, True)
         file.write(data)
     return True
+
+
+def _opened(path: Path, found: os.stat_result) -> int:
+    """A device or a pipe, for writing; a standard stream as this process has it, which may be a file that grows."""
+    for standard in (1, 2):
+        with contextlib.suppress(OSError):  # it is closed
+            if os.path.samestat(os.fstat(standard), found):
+                return os.dup(standard)
+    return os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
 
 
 def make_room(path: Path) -> None:
