@@ -71,8 +71,7 @@ def _depth(distribution: str) -> int:
 EDITABLE = [f"-e./{name}[test]" for name in sorted(DISTRIBUTIONS, key=_depth)]
 INSTALL = ("--no-compile", "-c", str(CONSTRAINTS))
 """Python compiles what is imported, a fraction of what is installed: this saves most of a minute for each torch."""
-PARALLEL = (f"--numprocesses={(os.cpu_count() or 1) + 1}", "--dist=loadfile", "--no-loadscope-reorder")
-"""One process more than cores, since many tests wait for others; the tests of a file share its fixtures."""
+CORES = os.cpu_count() or 1
 LONGEST = {
     "cfbench-core": "test_stores test_terminals_and_signals test_run test_dask_executor test_gpu_workers",
     "cfbench-explainers-gnn": "test_plugin test_descent test_second_device test_pyg_how_to",
@@ -97,7 +96,10 @@ def parallel_tests(folder: str, *without: str) -> list[str]:
     chosen = [path for path in files if not {*path.parts} & {*without}]
     places = {name: place for place, name in enumerate(longest)}
     ordered = sorted(chosen, key=lambda path: (places.get(path.stem, len(longest)), path))
-    return [*map(str, ordered), *PARALLEL]
+    # The tests of a file share its fixtures. Many wait for processes, so there is a test more than cores at a time, except
+    # for those of the core, which limit the time of processes.
+    processes = CORES + (folder != "cfbench-core")
+    return [*map(str, ordered), f"--numprocesses={processes}", "--dist=loadfile", "--no-loadscope-reorder"]
 
 
 def remove_environment(session: nox.Session) -> None:

@@ -99,7 +99,7 @@ def test_a_task_on_a_gpu_ends_the_run_where_a_machine_has_none(make: Callable[..
 
 def test_outcomes_are_those_of_worker_processes(make: Callable[..., DaskExecutor], tmp_path: Path) -> None:
     log = tmp_path / "logs" / "output.txt"
-    executor = make(LOCAL, seconds=5, memory_gb=0.5, threads=2, log=log)
+    executor = make(LOCAL, seconds=15, memory_gb=0.5, threads=2, log=log)
     sleeps = task("sleeps", {"seconds": 60})
     functions = [
         "answer",
@@ -121,7 +121,7 @@ def test_outcomes_are_those_of_worker_processes(make: Callable[..., DaskExecutor
     assert outcomes["eats_memory"].peak_memory_bytes > 0.5e9
     assert outcomes["tells_threads"].summary == {"blas": [2], "variable": "2"}
     assert outcomes["sleeps"].status == "timeout"
-    assert outcomes["sleeps"].reason.endswith("(limits.seconds: 5)")
+    assert outcomes["sleeps"].reason.endswith("(limits.seconds: 15)")
     assert "=== prints (scores " in log.read_text() and "from a child" in log.read_text()
     for label in outcomes:
         own = [event for event in events if event.task.label == label]
