@@ -24,7 +24,8 @@ def declared(replication: Replication, scale: str) -> dict[str, float]:
 def test_the_declared_minutes_add_up_to_those_of_the_stored_run(paper: str) -> None:
     origin = json.loads((RESULTS / f"replication-{paper}.json").read_text(encoding="utf-8"))
     minutes = declared(loaded_replication(PAPERS[paper]), "small")
-    measured = origin.get("minutes", origin["elapsed_seconds"] / 60)  # "minutes": without other work, see its note
+    # "minutes": without other work, see the note in the file
+    measured = origin.get("minutes", origin["elapsed_seconds"] / 60)
     assert sum(minutes.values()) == pytest.approx(measured, rel=0.02)
 
 
