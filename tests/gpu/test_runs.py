@@ -113,13 +113,12 @@ def test_means_are_close_to_those_of_the_cpu(on_gpu: tuple[dict[str, Any], Run, 
     assert np.nanmean(gaps) <= 0.05
 
 
+@pytest.mark.parametrize("on_gpu", ["graph"], indirect=True)
 def test_answers_do_not_depend_on_what_fits(
     on_gpu: tuple[dict[str, Any], Run, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a share of the memory in which the first batch does not fit, or hardly."""
     study, first, folder = on_gpu
-    if study is not GRAPH:
-        pytest.skip("one study is enough")
     import torch
 
     megabytes = 160

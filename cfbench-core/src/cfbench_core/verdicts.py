@@ -68,7 +68,7 @@ class Interval(NamedTuple):
         """The interval, up to the value where that lies outside; the value twice where it has none.
 
         A bootstrap interval can leave its own value out: resampling adds noise, which makes gaps larger and orders less
-        alike.
+        similar.
         """
         low = self.value if math.isnan(self.low) else min(self.low, self.value)
         return low, self.value if math.isnan(self.high) else max(self.high, self.value)

@@ -192,7 +192,7 @@ def test_a_ranking_that_turns_at_the_first_item_gains_from_the_others(write: Any
     assert claims.loc["vae-unstable-at-1", "verdict"] == "confirmed"
     assert claims.loc["mf-stable", "verdict"] == "confirmed"
     assert claims.loc["lxr-best", "ours"] == 1.0 and claims.loc["lxr-best", "printed"] == 1.0
-    # Both metrics turn alike: neither is more stable.
+    # Both metrics change in the same way: neither is more stable.
     for name in ("neg-more-stable", "neg-more-stable-at-1"):
         assert claims.loc[name, "ours"] == pytest.approx(0.0)
         assert claims.loc[name, "verdict"] != "confirmed"

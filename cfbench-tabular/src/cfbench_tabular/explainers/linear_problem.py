@@ -7,7 +7,7 @@ Without the class, the objective is a sum over the coordinates, f(c) = sum_j f_j
 
 has a closed solution for each multiplier of the condition: a number is where f_j(c_j) - multiplier slope_j c_j is
 smallest, a category at the level where f_j - multiplier change_j is. The smallest multiplier that meets the condition is
-found by bisection, for numbers with an interpolation in the end. Where categories jump at it, the levels on both sides
+found by bisection, for numbers with interpolations in the end. Where categories jump at it, the levels on both sides
 are tried, with the numbers solved again.
 """
 
@@ -213,7 +213,7 @@ class LinearProblem:
         """
         below, above = self._bisected(lacking, MULTIPLIER_HALVINGS, self.numbers.gain)
         short, over = (self.numbers.gain(end) - lacking for end in (below, above))
-        before = np.zeros(len(lacking), dtype=np.int64)
+        moved = np.zeros(len(lacking), dtype=np.int64)  # the end that the last step moved: 1 above, -1 below
         for _ in range(INTERPOLATIONS):
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = short / (short - over)
@@ -221,9 +221,9 @@ class LinearProblem:
             gain = self.numbers.gain(between) - lacking
             enough = gain >= -ROUNDING
             above, below = np.where(enough, between, above), np.where(enough, below, between)
-            over = np.where(enough, gain, np.where(before < 0, over / 2, over))
-            short = np.where(enough, np.where(before > 0, short / 2, short), gain)
-            before = np.where(enough, 1, -1)
+            over = np.where(enough, gain, np.where(moved < 0, over / 2, over))
+            short = np.where(enough, np.where(moved > 0, short / 2, short), gain)
+            moved = np.where(enough, 1, -1)
             if (np.abs(gain) <= ROUNDING).all():
                 break
         return above
