@@ -35,7 +35,7 @@ SPEC = ComponentSpec(
     needs={"classifier": {"access": {"gradients", "scores"}}},
     papers=("vanlooveren2021prototypes",),
     presets="cfbench_tabular:presets/alibic.yaml",
-    version="5",
+    version="6",
 )
 
 

@@ -35,7 +35,7 @@ SPEC = ComponentSpec(
     provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
     needs={"classifier": {"access": {"scores"}}},
     papers=("vanlooveren2021prototypes",),
-    version="4",
+    version="5",
 )
 
 
