@@ -100,3 +100,22 @@ def test_an_interaction_that_is_locked_is_not_edited(
         assert f"− {locked}" not in constrained.split(", ")
         other += bool(constrained)
     assert other
+
+
+def test_the_smallest_answer_is_the_same_when_other_interactions_are_locked(
+    runs: list[Path], live: LiveModels
+) -> None:
+    view, compared = RunView(Run(runs[0])), 0
+    profiles = {
+        unit: set(importances["edge_item"].astype(str))
+        for _, unit, importances in answers(view, "cosine", format="implicit", level="item")
+    }
+    for cell, unit, stored in answers(view, "smallest", format="explicit"):
+        edited, profile = set(stored["edge_item"].astype(str)), profiles[unit]
+        if stored.empty or not profile - edited:
+            continue
+        blocks = live.explain(runs[0], cell, unit, Constraints(frozenset(profile - edited)))
+        (facts,) = [block for block in blocks if block["type"] == "facts"]
+        assert dict(map(tuple, facts["items"]))["number"] == str(len(edited))
+        compared += 1
+    assert compared

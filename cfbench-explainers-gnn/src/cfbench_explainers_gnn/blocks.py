@@ -185,7 +185,7 @@ class Block:
         for rows in _slices(len(edits), units_at_once(self.context)):
             block = self.targets.take(of[rows])
             scores = self.context.graph_model.score_edits(edits.take(rows.start, rows.stop))
-            ranks = ranks_of(scores, block.items, block.history, block.padding)
+            ranks = ranks_of(scores, block.items, *block.seen)
             found[rows] = ranks > block.k
         return found
 

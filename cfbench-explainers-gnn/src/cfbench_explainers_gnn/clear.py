@@ -295,7 +295,7 @@ class Surroundings:
 
     def _rivals(self, targets: Targets, scores: FloatArray) -> IntArray:
         """(B,) the item at rank K + 1, or the last of a shorter ranking."""
-        ranked = top_k(np.ascontiguousarray(scores.T), targets.history, targets.padding, targets.k + 1)
+        ranked = top_k(np.ascontiguousarray(scores.T), *targets.seen, targets.k + 1)
         last = np.maximum(np.count_nonzero(ranked >= 0, axis=1) - 1, 0)
         rivals: IntArray = np.maximum(ranked[np.arange(len(targets)), last], 0)
         return rivals

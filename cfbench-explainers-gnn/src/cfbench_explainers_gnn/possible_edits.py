@@ -61,7 +61,7 @@ def possible_additions(targets: Targets, context: Context, config: AdditionsConf
     graph = context.interactions
     scores = context.graph_model.score_edits(Edits.nothing(targets.users))
     length = targets.k + max(config.own, config.rivals)
-    ranked = top_k(scores, targets.history, targets.padding, length)[:, targets.k :]
+    ranked = top_k(scores, *targets.seen, length)[:, targets.k :]
     found = [
         _Around(graph, int(user), items[items >= 0]).additions(
             next_items, targets.scope, targets.hops, config

@@ -232,7 +232,7 @@ def outcomes_of(block: Block, edits: Edits, of: IntArray, first: FloatArray, par
 
 
 def _outcomes(scores: FloatArray, targets: Targets, first: FloatArray, partial: float) -> list[Outcome]:
-    displaced = ranks_of(scores, targets.items, targets.history, targets.padding) > targets.k
+    displaced = ranks_of(scores, targets.items, *targets.seen) > targets.k
     real = targets.items >= 0
     closed = np.clip(1 - _margins(scores, targets) / np.maximum(first, SMALLEST_MARGIN), 0.0, 1.0)
     closed = np.where(displaced, 1.0, np.rint(closed * GRID) / GRID)
@@ -247,8 +247,9 @@ def _outcomes(scores: FloatArray, targets: Targets, first: FloatArray, partial: 
 def _margins(scores: FloatArray, targets: Targets) -> FloatArray:
     """(B, T) margins of items that are in the top K; of others no more than 0."""
     candidates = scores.copy()
-    rows, columns = np.nonzero(~targets.padding)
-    candidates[rows, targets.history[rows, columns]] = -np.inf
+    seen, absent = targets.seen
+    rows, columns = np.nonzero(~absent)
+    candidates[rows, seen[rows, columns]] = -np.inf
     place = candidates.shape[1] - targets.k - 1  # of the best candidate that is not in the top K
     if place < 0:
         return np.full(targets.items.shape, 1e9)

@@ -236,8 +236,9 @@ class AdditiveAccent:
         wanted = targets.k + self._rivals(targets)
         rows: list[IntArray] = []
         logits: list[FloatArray] = []
+        seen, absent = of_users.seen
         for block, scores in score_blocks(context.model, Edits.nothing(users), context.interactions):
-            ranked = top_k(scores, of_users.history[block], of_users.padding[block], wanted)
+            ranked = top_k(scores, seen[block], absent[block], wanted)
             for row, best in enumerate(ranked):
                 candidates = np.concatenate([best, np.setdiff1d(wanted_items[block.start + row], best)])
                 rows.append(candidates)

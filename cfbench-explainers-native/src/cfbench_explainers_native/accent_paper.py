@@ -107,12 +107,13 @@ class PaperAccent:
             for row, user in enumerate(range(rows.start, rows.stop)):
                 history = targets.history[first[user], ~targets.padding[first[user]]]
                 influences = Influences.of(*next(vectors), history, examples, self.options)
+                seen = np.append(history, np.array(targets.fixed, dtype=np.int64))
                 for unit in np.flatnonzero(owners == user).tolist():
-                    rivals = self._rivals(scores[row], history, targets.items[unit], targets.k)
+                    rivals = self._rivals(scores[row], seen, targets.items[unit], targets.k)
                     choices[unit] = choose(scores[row], targets.items[unit], rivals, influences)
         return [choices[unit] for unit in range(len(targets))]
 
-    def _rivals(self, scores: FloatArray, history: IntArray, items: IntArray, k: int) -> IntArray:
+    def _rivals(self, scores: FloatArray, seen: IntArray, items: IntArray, k: int) -> IntArray:
         """The candidates behind the last of ``items``, best first."""
         last = len(items) > 1
         count = self.options.rivals or max(1, k if last else k - 1)
@@ -120,7 +121,7 @@ class PaperAccent:
         worst = min((steps[item], -item) for item in items.tolist())
         ahead = (steps > worst[0]) | ((steps == worst[0]) & (np.arange(len(steps)) <= -worst[1]))
         left = np.where(ahead, -np.inf, scores)
-        found = top_k(left[None], history[None], np.zeros((1, len(history)), dtype=np.bool_), count)[0]
+        found = top_k(left[None], seen[None], np.zeros((1, len(seen)), dtype=np.bool_), count)[0]
         behind: IntArray = found[found >= 0]
         return behind
 

@@ -235,7 +235,7 @@ class _Search:
     def still_inside(self, scores: FloatArray, units: IntArray) -> BoolArray:
         """(E, T) which targets of ``units`` (E,) rank within the top K by the scores (E, items)."""
         block = self.targets.take(units)
-        inside: BoolArray = ranks_of(scores, block.items, block.history, block.padding) <= self.targets.k
+        inside: BoolArray = ranks_of(scores, block.items, *block.seen) <= self.targets.k
         return inside & (block.items >= 0)
 
     def shorten(self) -> None:
@@ -324,7 +324,7 @@ def _slope(p: torch.Tensor) -> torch.Tensor:
 
 def _fidelity(fitted: FloatArray, real: FloatArray, targets: Targets) -> dict[str, FloatArray]:
     """How far the surrogates rank as the recommender does, before anything is removed: two details."""
-    lists = [top_k(scores, targets.history, targets.padding, targets.k) for scores in (fitted, real)]
+    lists = [top_k(scores, *targets.seen, targets.k) for scores in (fitted, real)]
     shared = [
         np.isin(own[own >= 0], other).mean() if (own >= 0).any() else np.nan
         for other, own in zip(*lists, strict=True)

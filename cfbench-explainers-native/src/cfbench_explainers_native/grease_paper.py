@@ -114,7 +114,7 @@ def search(
         key = frozenset(edges)
         if key not in known:
             scores = score_once(context.model, _edits(subgraph, unit, sorted(edges)), context.interactions)
-            found = ranks_of(scores, unit.items, unit.history, unit.padding)[0]
+            found = ranks_of(scores, unit.items, *unit.seen)[0]
             known[key] = np.minimum(found[unit.items[0] >= 0], unit.k + 1)
         return known[key]
 

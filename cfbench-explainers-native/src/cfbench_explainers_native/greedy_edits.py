@@ -126,8 +126,9 @@ class GreedyEdits:
         length = targets.k + self.config.additions
         ranked = np.empty((len(targets), length), dtype=np.int64)
         untouched = Edits.nothing(targets.users)
+        seen, absent = targets.seen
         for rows, scores in score_blocks(context.model, untouched, context.interactions):
-            ranked[rows] = top_k(scores, history[rows], targets.padding[rows], length)
+            ranked[rows] = top_k(scores, seen[rows], absent[rows], length)
         next_items = ranked[:, targets.k :]
         explained = (next_items[:, :, None] == targets.items[:, None, :]).any(axis=2)
         allowed = (next_items >= 0) & ~explained

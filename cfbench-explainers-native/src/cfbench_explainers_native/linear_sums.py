@@ -133,6 +133,7 @@ def sums_of_units(targets: Targets, context: Context) -> Iterator[tuple[int, int
         history = targets.history[units[0], ~targets.padding[units[0]]]
         candidates = np.ones(scores.shape[1], dtype=np.bool_)
         candidates[history] = False
+        candidates[list(targets.fixed)] = False
         base = scores[0, candidates]
         effects = np.ascontiguousarray((base - scores[1:, candidates]).T)
         rows = np.cumsum(candidates) - 1

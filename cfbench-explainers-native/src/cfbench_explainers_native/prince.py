@@ -142,8 +142,9 @@ class Prince:
         count = targets.k + self.config.candidates
         lists = np.empty((len(targets), count), dtype=np.int64)
         untouched = Edits.nothing(targets.users)
+        seen, absent = targets.seen
         for rows, scores in score_blocks(context.model, untouched, context.interactions):
-            lists[rows] = top_k(scores, targets.history[rows], targets.padding[rows], count)
+            lists[rows] = top_k(scores, seen[rows], absent[rows], count)
         return lists[:, targets.k :]
 
     def _first_that_works(

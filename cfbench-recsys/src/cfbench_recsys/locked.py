@@ -1,8 +1,8 @@
 """An explainer's edit of one unit when some interactions must stay.
 
 - An explainer of importances is queried as before; its edit is derived from the importances of the other interactions.
-- One that searches edits of the user's vector gets a history without the locked interactions, so it cannot propose them;
-  one that searches edges gets a scope without them. An edit that touches a locked interaction nevertheless counts as no
+- One that searches edits of the user's own interactions gets a history without the locked ones, so it cannot propose them
+  (they are no candidates for recommendation all the same); in other scopes it gets a scope without them. An edit that touches a locked interaction nevertheless counts as no
   answer.
 
 Either edit is verified and pruned on the user's real history, as the protocol of the run says.
@@ -27,13 +27,14 @@ def explain_without(live: LiveExplainer, locked: Collection[int]) -> Edits:
     chunk, context = live.unit.chunk, live.unit.context
     fixed = np.isin(chunk.targets.history, list(locked)) & ~chunk.targets.padding
     if live.derived is None:
-        if chunk.targets.scope == "user-vector":
+        if chunk.targets.scope in ("user-vector", "user-only"):
             free = np.flatnonzero(~(chunk.targets.padding | fixed)[0])
             if not len(free):
                 return Edits.nothing(chunk.targets.users)
             # Left out, not padded: padding is at the end of a history.
             history, padding = chunk.targets.history[:, free], chunk.targets.padding[:, free]
-            targets = replace(chunk.targets, history=history, padding=padding)
+            own = tuple(chunk.targets.history[fixed].tolist())
+            targets = replace(chunk.targets, history=history, padding=padding, fixed=own)
         else:
             targets = replace(chunk.targets, locked=tuple(locked))
         # The explainer's own step would verify on what it sees; the answer is verified below, on the whole history.

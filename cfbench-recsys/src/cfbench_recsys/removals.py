@@ -30,6 +30,7 @@ class ImportanceOrder:
         starts, lengths: (B,) where the unit's interactions stand in the arrays below, and how many they are.
         items: (N,) in ascending item index within each unit.
         places: (N,) 0 for the most important interaction of its unit, ``length - 1`` for the least.
+        complete: whether these are all interactions of the users; False where some are left out (``Targets.fixed``).
     """
 
     users: IntArray
@@ -37,6 +38,7 @@ class ImportanceOrder:
     lengths: IntArray
     items: Int32Array
     places: Int32Array
+    complete: bool = True
 
     @staticmethod
     def of(targets: Targets, importances: FloatArray) -> ImportanceOrder:
@@ -64,6 +66,7 @@ class ImportanceOrder:
             lengths=lengths,
             items=targets.history[present].astype(np.int32),
             places=places[present],
+            complete=not targets.fixed,
         )
 
     def __len__(self) -> int:
@@ -88,6 +91,8 @@ class OrderedRemovals:
 
     def profiles(self, interactions: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
         """(P, items) what remains of the users' profiles, binary, indices sorted."""
+        if not self.order.complete:
+            return self.edits().profiles(interactions)
         index, present, removed = self._interactions()
         retained = present > removed
         return binary_rows(retained, self.order.items[index[retained]], interactions.shape[1])

@@ -94,7 +94,7 @@ def target_responses(
     linked = np.empty(ranks.shape)
     for rows, scores in score_blocks(model, edits, interactions):
         block = targets.take(of[rows])
-        ranks[rows] = ranks_of(scores, block.items, block.history, block.padding)
+        ranks[rows] = ranks_of(scores, block.items, *block.seen)
         own = linked_scores(scores, np.arange(len(scores)), block.items, link)
         linked[rows] = np.where(block.items < 0, np.nan, own)
     return ranks, linked
@@ -111,7 +111,7 @@ def target_ranks(
     ranks = np.empty((len(edits), targets.items.shape[1]), dtype=np.int64)
     for rows, scores in score_blocks(model, edits, interactions):
         block = targets.take(of[rows])
-        ranks[rows] = ranks_of(scores, block.items, block.history, block.padding)
+        ranks[rows] = ranks_of(scores, block.items, *block.seen)
     return ranks
 
 

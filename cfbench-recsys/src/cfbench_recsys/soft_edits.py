@@ -23,8 +23,9 @@ GRID = 2.0**24
 def seen_mask(targets: Targets, items: int) -> BoolArray:
     """(B, items) True for the interactions of the user, which are no candidates."""
     seen: BoolArray = np.zeros((len(targets), items), dtype=np.bool_)
-    rows, columns = np.nonzero(~targets.padding)
-    seen[rows, targets.history[rows, columns]] = True
+    known, absent = targets.seen
+    rows, columns = np.nonzero(~absent)
+    seen[rows, known[rows, columns]] = True
     return seen
 
 

@@ -79,7 +79,8 @@ def margins(scores: FloatArray, rows: IntArray, units: IntArray, targets: Target
     """
     unit_of_row = np.zeros(len(scores), dtype=np.int64)
     unit_of_row[rows] = units
-    steps = on_grid(scores, targets.history[unit_of_row], targets.padding[unit_of_row])
+    seen, absent = targets.seen
+    steps = on_grid(scores, seen[unit_of_row], absent[unit_of_row])
     own = steps[rows[:, None], targets.items[units]]
     last, next_one = _kth_and_next(steps, targets.k)
     rivals = np.where(own >= last[rows][:, None], next_one[rows][:, None], last[rows][:, None])

@@ -49,6 +49,7 @@ class Targets:
         hops: the levels of the scope "k-hop".
         max_edits: how many edits an explicit answer may have; None: as many as it likes.
         locked: (L,) items whose edges with the units' own users are not in scope.
+        fixed: (F,) interactions of the units' users that are left out of ``history``, so that they cannot be edited.
     """
 
     users: IntArray
@@ -62,6 +63,7 @@ class Targets:
     hops: int = DEFAULT_HOPS
     max_edits: int | None = None
     locked: tuple[int, ...] = ()
+    fixed: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.users)
@@ -75,6 +77,15 @@ class Targets:
     def scope_label(self) -> str:
         """ "k-hop-3", "full", ..."""
         return f"{self.scope}-{self.hops}" if self.scope == K_HOP else self.scope
+
+    @property
+    def seen(self) -> tuple[IntArray, BoolArray]:
+        """(B, H + F) the items that are no candidates, ``history`` and ``fixed``, and True where there is no item."""
+        if not self.fixed:
+            return self.history, self.padding
+        fixed = np.broadcast_to(np.array(self.fixed, dtype=np.int64), (len(self), len(self.fixed)))
+        present = np.zeros(fixed.shape, dtype=np.bool_)
+        return np.hstack([self.history, fixed]), np.hstack([self.padding, present])
 
     def within_budget(self, edits: Edits) -> Edits:
         """B edits, of which those with more edges than ``max_edits`` become empty: no answer."""
@@ -96,6 +107,7 @@ class Targets:
             self.hops,
             self.max_edits,
             self.locked,
+            self.fixed,
         )
 
     @staticmethod
