@@ -34,7 +34,7 @@ def check_certificates(run: Run) -> CertificateCheck:
     metrics ``pn-s`` and ``num-edits``, and answers that only remove.
     """
     settings: dict[tuple[object, ...], list[RunCell]] = {}
-    for cell in (cell for cell in run.cells() if cell.done):
+    for cell in (cell for cell in run.cells() if cell.done and cell.labels.get("format") == "explicit"):
         labels = tuple(value for name, value in cell.labels.items() if name != "explainer")
         settings.setdefault(labels, []).append(cell)
     beaten: list[str] = []
@@ -61,8 +61,11 @@ def _answers(run: Run, cell: str) -> pd.DataFrame:
     """By unit: how much of the list is displaced (``displaced``), and by how many edits (``edits``)."""
     scores = run.scores[run.scores["cell"] == cell]
     named = scores.assign(metric=scores["metric"].str.partition("@")[0])
-    wide = named.pivot(index="unit", columns="metric", values="value")
-    return wide.rename(columns={"PN-S": "displaced", "#Perturb": "edits"})
+    wide = named[named["metric"].isin(_COLUMNS)].pivot(index="unit", columns="metric", values="value")
+    return wide.rename(columns=_COLUMNS)
+
+
+_COLUMNS = {"PN-S": "displaced", "#Perturb": "edits"}
 
 
 def _better(theirs: pd.DataFrame, own: pd.DataFrame) -> pd.Series[bool]:
