@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,9 @@ from cfbench_recsys.metrics.empty_profile_pos_p import (
     empty_profile_pos_p,
     full_removal,
 )
+from cfbench_recsys.metrics.neg_p import NegP
+from cfbench_recsys.metrics.pos_p import Config as PosPConfig
+from cfbench_recsys.metrics.pos_p import PosP
 
 
 def test_two_of_three_items_are_in_the_list_of_the_empty_profile() -> None:
@@ -37,3 +42,27 @@ def test_it_equals_the_formula(draw_implicit, level: str, data: st.DataObject, s
             left = left[len(chunk) :]
             spent += not left
         assert full[b] == pytest.approx(spent / steps, abs=1e-12)
+
+
+@pytest.mark.parametrize("level", ["item", "list"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), steps=st.sampled_from([1, 3, 10]))
+def test_with_full_removal_it_is_a_lower_limit(
+    draw_implicit, level: str, data: st.DataObject, steps: int
+) -> None:
+    case, importances = draw_implicit(data, level)
+    observed = case.implicit(importances)
+    on_empty, full = EmptyProfilePosP(Config(steps=steps)).compute(observed).values()
+    for metric in (PosP, NegP):
+        (reached,) = metric(PosPConfig(steps=steps)).compute(observed).values()
+        assert (reached >= on_empty * full - 1e-12).all()
+
+
+def test_alone_it_is_no_lower_limit(awkward) -> None:
+    """Item 2 leads by its bias, and against item 3, for which item 1 speaks, by item 0. Without item 0 it is second."""
+    weights = [[0, 0, 3, 0], [0, 0, 0, 2], [0] * 4, [0] * 4]
+    case = replace(awkward("item"), weights=weights, bias=[0, 0, 1, 0], histories=[{0, 1}], k=1)
+    observed = case.implicit([{0: 2.0, 1: 1.0}])
+    (pos_p,) = PosP(PosPConfig(steps=2)).compute(observed).values()
+    on_empty, full = EmptyProfilePosP(Config(steps=2)).compute(observed).values()
+    assert (pos_p[0], on_empty[0], full[0]) == (0.5, 1.0, 0.5)

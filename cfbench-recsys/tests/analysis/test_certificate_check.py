@@ -37,3 +37,14 @@ def test_a_row_is_beaten_within_its_certificate_only(
     found = check_certificates(run)
     assert bool(found.beaten) == beaten
     assert found.compared == sum(share > 0 for share in displaced) and found.proven == 1
+
+
+def test_metrics_of_importances_with_several_columns_do_not_disturb_it(write: Any, make_cell: Any) -> None:
+    pos_at = {"POS@5,1": [1.0, 0.0], "POS@10,1": [1.0, 1.0]}
+    details = {"none_up_to": [2, 5], "proven": [0, 1]}
+    run = write(
+        answers(make_cell, "proof", [0.5, 0.0], [2, 0], role="certified", details=details),
+        answers(make_cell, "other", [0.5, 0.0], [1, 0]),
+        make_cell("other", pos_at, level="list", format="implicit"),
+    )
+    assert len(check_certificates(run).beaten) == 1

@@ -3,9 +3,16 @@
 Defined by cfbench. Two numbers that depend on the recommender and the user only, to be read together with POS-P and NEG-P:
 
 - Empty-profile POS-P@K: the same indicator for the empty profile, 1[rank(i; 0) <= K] (list level: their mean). A model
-  with a bias may leave an item in the list whatever is removed.
+  with a bias may have an item in the list without any history.
 - Full removal: the share of the T steps after which nothing is left to remove: 1/T for a user with n >= T
   interactions, more for a user with fewer.
+
+At the steps of Full removal the profile is empty, so that of each unit
+
+    POS-P, NEG-P >= Empty-profile POS-P * Full removal.
+
+Empty-profile POS-P alone is no limit: without a part of the history other items can be ahead of an item that the empty
+profile has in the list.
 """
 
 from __future__ import annotations
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
 
 SPEC = ComponentSpec(
     id="recsys/metric/empty-profile-pos-p",
-    summary="Lower limit of POS-P and NEG-P due to model bias and short histories",
+    summary="What the empty profile and short histories contribute to POS-P and NEG-P",
     target=f"{__name__}:EmptyProfilePosP",
     config=f"{__name__}:Config",
     provides={"format": {"implicit"}, "level": {"item", "list"}},
