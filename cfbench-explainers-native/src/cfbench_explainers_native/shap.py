@@ -96,7 +96,11 @@ class Config:
         Literal["auto", "enumeration", "never"],
         Help("auto: a linear logit's weights, or all parts; enumeration: all parts; never: always estimate"),
     ] = "auto"
-    samples: Annotated[int, Range(minimum=2), Help("model queries for each user")] = 1024
+    samples: Annotated[
+        int,
+        Range(minimum=2),
+        Help("model queries for each user; estimator permutation has at least two for each interaction"),
+    ] = 1024
     paper: Annotated[PaperOptions, Help("options of variant: paper")] = field(default_factory=PaperOptions)
 
     def __post_init__(self) -> None:
