@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
+from cfbench_core.errors import UserError
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.cf2 import CF2, Config
 from cfbench_explainers_gnn.possible_edits import possible_edits
@@ -60,3 +62,9 @@ def test_prefixes_answer_no_less_and_no_larger(graph_world: MakeWorld) -> None:
     answered = without > 0
     assert (with_prefixes[answered] <= without[answered]).all() and (with_prefixes[answered] > 0).all()
     assert (with_prefixes > 0).sum() > answered.sum()
+
+
+def test_the_share_of_a_factual_part_that_is_off_is_refused() -> None:
+    with pytest.raises(UserError, match="alpha: has no effect without factual: true"):
+        Config(alpha=0.3)
+    assert Config(alpha=0.3, factual=True).alpha == 0.3

@@ -14,6 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cfbench_core.errors import UserError
 from cfbench_explainers_gnn import (
     c2explainer,
     cf2,
@@ -268,3 +269,10 @@ def test_prefixes_that_are_scored_together_find_what_one_after_the_other_finds(
             together = explain(method, one, world.context, **options)
         assert triples(alone.edits, 0) == triples(together.edits, 0)
         assert together.details["queries"][0] >= alone.details["queries"][0]
+
+
+@pytest.mark.parametrize("module", [cf2, cf_gnnexplainer, c2explainer])
+def test_noise_of_restarts_that_do_not_take_place_is_refused(module: Any) -> None:
+    with pytest.raises(UserError, match="restart_noise: has no effect with restarts: 1"):
+        module.Config(restart_noise=1.0)
+    assert module.Config(restart_noise=1.0, restarts=2).restarts == 2

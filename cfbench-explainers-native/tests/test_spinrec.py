@@ -170,3 +170,8 @@ def test_without_users_to_learn_from_it_says_what_to_do() -> None:
     empty.training.eliminate_zeros()
     with pytest.raises(UserError, match=r"spinrec: .* there are none; explain fewer"):
         SPINRec(Config()).importances(targets, empty)
+
+
+def test_a_number_of_paths_from_the_empty_profile_is_refused() -> None:
+    with pytest.raises(UserError, match="samples: has no effect with baseline: empty"):
+        Config(baseline="empty", samples=3)

@@ -40,7 +40,7 @@ from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.c2explainer_paper import PaperC2Explainer, PaperOptions
-from cfbench_explainers_gnn.descent import DescentConfig, answers
+from cfbench_explainers_gnn.descent import DescentConfig, answers, check_restarts
 from cfbench_explainers_gnn.paper_loops import paper_answers
 from cfbench_explainers_gnn.possible_edits import AdditionsConfig
 from cfbench_recsys.targets import Answer, Context, Targets
@@ -88,6 +88,7 @@ class Config(AdditionsConfig, DescentConfig):
 
     def __post_init__(self) -> None:
         check_variant(self, frozenset({"max_batch_edges", "own", "rivals", "neighbours"}))
+        check_restarts(self)
 
 
 class C2Explainer:

@@ -36,11 +36,13 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.component import not_default
 from cfbench_core.config.variants import Variant, check_variant
+from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.cf2_paper import PaperCF2, PaperOptions
-from cfbench_explainers_gnn.descent import DescentConfig, answers
+from cfbench_explainers_gnn.descent import DescentConfig, answers, check_restarts
 from cfbench_explainers_gnn.paper_loops import paper_answers
 from cfbench_recsys.targets import Answer, Context, Targets
 
@@ -86,6 +88,11 @@ class Config(DescentConfig):
 
     def __post_init__(self) -> None:
         check_variant(self, frozenset({"max_batch_edges"}))
+        check_restarts(self)
+        if not self.factual and "alpha" in not_default(self):
+            raise UserError(
+                "alpha: has no effect without factual: true; the counterfactual part is then alone"
+            )
 
 
 class CF2:

@@ -39,7 +39,7 @@ from cfbench_core.config.variants import Variant, check_variant
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.blocks import Block
 from cfbench_explainers_gnn.cf_gnnexplainer_paper import PaperCFGNNExplainer, PaperOptions
-from cfbench_explainers_gnn.descent import DescentConfig, answers
+from cfbench_explainers_gnn.descent import DescentConfig, answers, check_restarts
 from cfbench_explainers_gnn.paper_loops import paper_answers
 from cfbench_recsys.targets import Answer, Context, Targets
 
@@ -79,6 +79,7 @@ class Config(DescentConfig):
 
     def __post_init__(self) -> None:
         check_variant(self, frozenset({"max_batch_edges"}))
+        check_restarts(self)
 
 
 class CFGNNExplainer:

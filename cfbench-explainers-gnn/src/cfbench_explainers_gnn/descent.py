@@ -13,6 +13,8 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.config.component import not_default
+from cfbench_core.errors import UserError
 from cfbench_explainers_gnn.best_answers import BestAnswers
 from cfbench_explainers_gnn.blocks import Block, SearchConfig, in_blocks, places
 from cfbench_recsys.edits import FloatArray
@@ -37,6 +39,18 @@ class DescentConfig(SearchConfig):
     prefixes: Annotated[bool, Help("at the end the first 1, 2, 3, ... of the strongest edits are tested")] = (
         False
     )
+
+
+def check_restarts(config: DescentConfig) -> None:
+    """Refuses noise for restarts where there are none.
+
+    Raises:
+        UserError: if so.
+    """
+    if config.restarts == 1 and "restart_noise" in not_default(config):
+        raise UserError(
+            "restart_noise: has no effect with restarts: 1, as the first descent starts without noise"
+        )
 
 
 class Descent(Protocol):

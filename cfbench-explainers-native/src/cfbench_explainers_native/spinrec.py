@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range
+from cfbench_core.config.component import not_default
 from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.shared import mean_over_targets, rounded
@@ -74,6 +75,10 @@ class Config:
         Literal["training-user", "empty"],
         Help("where paths start: at profiles of users who are not explained, or once at the empty one"),
     ] = "training-user"
+
+    def __post_init__(self) -> None:
+        if self.baseline == "empty" and "samples" in not_default(self):
+            raise UserError("samples: has no effect with baseline: empty, from which there is one path")
 
 
 class SPINRec:
