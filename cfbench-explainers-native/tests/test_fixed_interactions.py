@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 
 from cfbench_explainers_native import accent, beam, exhaustive, greedy, greedy_edits, prince, smallest
 from cfbench_recsys.targets import Answer
@@ -96,3 +97,26 @@ def test_other_searches_find_answers_without_them(name, world, linear):
             assert leaves(setting, whole, removals(edits))
         if name.startswith("greedy"):
             assert bool(len(edits.rows)) == (size > 0)
+
+
+class Saturated:
+    """Scores that are not linear in the profile, with gradients."""
+
+    def __init__(self, W: np.ndarray) -> None:
+        self.W = W
+
+    def score_profiles(self, profiles):
+        return np.tanh(profiles @ self.W)
+
+    def score_dense(self, profiles):
+        return torch.tanh(profiles @ torch.from_numpy(self.W))
+
+
+def test_accent_takes_gradients_at_the_whole_profile(world):
+    W = np.random.default_rng(3).normal(size=(10, 10)) / 2
+    setting = world(Saturated(W), [[0, 2, 4, 5, 7]], 10)
+    target = setting.targets([0], setting.lists(K)[0][:1], K)
+    free = replace(target, history=target.history[:, 2:], padding=target.padding[:, 2:], fixed=(0, 2))
+    method = accent.Accent(accent.Config(effect="input-gradient", rivals=1))
+    whole, part = (method.importances(some, setting.context) for some in (target, free))
+    np.testing.assert_allclose(part[0], whole[0, 2:], atol=1e-8)

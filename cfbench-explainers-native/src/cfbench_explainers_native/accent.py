@@ -264,9 +264,10 @@ class AdditiveAccent:
         found = np.zeros((*users.history.shape, columns.shape[1]))
         for row, (own, free) in enumerate(user_vectors(context, users.users)):
             history = users.history[row, ~users.padding[row]]
-            fit = Fit.of(own, free, items, history, self.config.damping, self.config.negatives)
+            fitted_to = np.append(history, np.array(users.fixed, dtype=np.int64))
+            fit = Fit.of(own, free, items, fitted_to, self.config.damping, self.config.negatives)
             moved = fit.influences() if self.config.effect == "influence" else fit.refitted()
-            found[row, : len(history)] = moved @ items[columns[row]].T
+            found[row, : len(history)] = moved[: len(history)] @ items[columns[row]].T
         return found
 
     def _plan(self, targets: Targets, effects: Effects) -> Plan:
@@ -392,9 +393,10 @@ def gradients(users: Targets, columns: IntArray, context: Context) -> FloatArray
             )
         else:
             weight = torch.ones(shape, dtype=torch.float64, requires_grad=True)
-            empty = torch.zeros((shape[0], context.interactions.shape[1]), dtype=torch.float64)
+            others = torch.zeros((shape[0], context.interactions.shape[1]), dtype=torch.float64)
+            others[:, list(users.fixed)] = 1.0
             scores = context.profile_gradients.score_dense(
-                empty.index_copy(1, torch.as_tensor(history), weight)
+                others.index_copy(1, torch.as_tensor(history), weight)
             )
         total = scores.gather(1, wanted[row, :, None].to(scores.device)).sum()
         (gradient,) = torch.autograd.grad(total, weight)
