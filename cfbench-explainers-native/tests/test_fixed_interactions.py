@@ -120,3 +120,11 @@ def test_accent_takes_gradients_at_the_whole_profile(world):
     method = accent.Accent(accent.Config(effect="input-gradient", rivals=1))
     whole, part = (method.importances(some, setting.context) for some in (target, free))
     np.testing.assert_allclose(part[0], whole[0, 2:], atol=1e-8)
+
+
+def test_walks_of_prince_still_leave_along_what_stays():
+    """Without row 0, the difference of the one that stays decides; alone, nothing would be left to walk on."""
+    assert prince.smallest_sets(np.array([[2.0]])) == []
+    assert prince.smallest_sets(np.array([[2.0]]), np.array([[1.0]])) == []
+    (found,) = prince.smallest_sets(np.array([[2.0]]), np.array([[-1.0]]))
+    assert found.tolist() == [0]

@@ -112,8 +112,9 @@ class Prince:
         """For each unit the sets of PageRank, smallest first, as positions in its history."""
         users, first, owners = np.unique(targets.users, return_index=True, return_inverse=True)
         next_items = self._next_items(targets.take(first), context)
+        fixed = np.array(targets.fixed, dtype=np.int64)
         wanted = np.concatenate(
-            [targets.history[~targets.padding], targets.items.ravel(), next_items.ravel()]
+            [targets.history[~targets.padding], fixed, targets.items.ravel(), next_items.ravel()]
         )
         proximity = self._proximity(wanted[wanted >= 0], context)
         popularity = np.bincount(context.training.indices, minlength=context.training.shape[1])
@@ -125,9 +126,13 @@ class Prince:
             history = targets.history[unit][~targets.padding[unit]]
             others = next_items[user][next_items[user] >= 0]
             items = np.concatenate([targets.items[units, 0], others])
-            q = without_return(proximity, history, items, popularity[history], self.config.alpha)
+            starts_of_walks = np.append(history, fixed)
+            q = without_return(
+                proximity, starts_of_walks, items, popularity[starts_of_walks], self.config.alpha
+            )
             for place, own in enumerate(units):
-                found[own] = smallest_sets(q[:, place, None] - q[:, len(units) :])
+                differences = q[:, place, None] - q[:, len(units) :]
+                found[own] = smallest_sets(differences[: len(history)], differences[len(history) :])
         return found
 
     def _proximity(self, wanted: IntArray, context: Context) -> ItemProximity:
@@ -184,19 +189,23 @@ def without_return(
     return q
 
 
-def smallest_sets(differences: FloatArray) -> list[IntArray]:
+def smallest_sets(differences: FloatArray, staying: FloatArray | None = None) -> list[IntArray]:
     """The smallest set of rows for each column whose removal makes the column's sum negative, smallest first.
 
-    differences (H, C). Columns with a negative sum to begin with, and those that no removal makes negative,
-    have none. Equal sets are named once; equally large ones in the order of the columns. No rows, no sets.
+    differences (H, C); staying (F, C): further rows, which cannot be removed. Columns with a negative sum to begin with, and
+    those that no removal makes negative, have none. Equal sets are named once; equally large ones in the order of the
+    columns. No rows, no sets.
     """
     if not len(differences):
         return []
     steps = np.rint(differences * GRID)
     order = np.argsort(-steps, axis=0, kind="stable")
-    left = steps.sum(axis=0) - np.cumsum(np.take_along_axis(steps, order, axis=0), axis=0)
+    whole = steps.sum(axis=0)
+    if staying is not None:
+        whole = whole + np.rint(staying * GRID).sum(axis=0)
+    left = whole - np.cumsum(np.take_along_axis(steps, order, axis=0), axis=0)
     negative = left < 0
-    sizes = np.where(negative.any(axis=0) & (steps.sum(axis=0) >= 0), negative.argmax(axis=0) + 1, 0)
+    sizes = np.where(negative.any(axis=0) & (whole >= 0), negative.argmax(axis=0) + 1, 0)
     columns = [c for c in np.argsort(sizes, kind="stable") if sizes[c]]
     sets = {tuple(np.sort(order[: sizes[c], c])): None for c in columns}
     return [np.array(chosen) for chosen in sets]
