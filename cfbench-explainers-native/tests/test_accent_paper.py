@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -144,3 +146,12 @@ def test_each_unit_stands_alone(make_world, assert_each_unit_stands_alone):
 def test_it_conforms():
     report = check_component(Subject(SPEC, Config(variant="paper")), checks=checks["explainer"])
     assert report.passed, str(report)
+
+
+def test_interactions_that_must_stay_are_examples_of_the_training_all_the_same(make_world):
+    setting = make_world(Factors(), HISTORIES, 9, HISTORIES[1:])
+    target = setting.targets([0], [4], 3)
+    free = replace(target, history=target.history[:, 1:], padding=target.padding[:, 1:], fixed=(0,))
+    method = Accent(Config(variant="paper", paper=PaperOptions(rivals=1)))
+    whole, part = (method.importances(some, setting.context) for some in (target, free))
+    np.testing.assert_allclose(part[0], whole[0, 1:], atol=1e-8)

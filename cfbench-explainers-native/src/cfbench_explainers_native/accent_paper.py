@@ -106,11 +106,11 @@ class PaperAccent:
         for rows, scores in score_blocks(context.model, untouched, context.interactions):
             for row, user in enumerate(range(rows.start, rows.stop)):
                 history = targets.history[first[user], ~targets.padding[first[user]]]
-                influences = Influences.of(*next(vectors), history, examples, self.options)
                 seen = np.append(history, np.array(targets.fixed, dtype=np.int64))
+                influences = Influences.of(*next(vectors), seen, examples, self.options)
                 for unit in np.flatnonzero(owners == user).tolist():
                     rivals = self._rivals(scores[row], seen, targets.items[unit], targets.k)
-                    choices[unit] = choose(scores[row], targets.items[unit], rivals, influences)
+                    choices[unit] = choose(scores[row], targets.items[unit], rivals, influences, len(history))
         return [choices[unit] for unit in range(len(targets))]
 
     def _rivals(self, scores: FloatArray, seen: IntArray, items: IntArray, k: int) -> IntArray:
@@ -126,14 +126,18 @@ class PaperAccent:
         return behind
 
 
-def choose(scores: FloatArray, items: IntArray, rivals: IntArray, influences: Influences) -> Choice:
-    """The smallest set over all rivals (R,) of the mean of ``items`` (T,), by the rule of the paper."""
-    size = len(influences.history)
-    own = np.mean([influences.on(item) for item in items.tolist()], axis=0)
+def choose(
+    scores: FloatArray, items: IntArray, rivals: IntArray, influences: Influences, size: int
+) -> Choice:
+    """The smallest set over all rivals (R,) of the mean of ``items`` (T,), by the rule of the paper.
+
+    Only the first ``size`` interactions may be removed.
+    """
+    own = np.mean([influences.on(item)[:size] for item in items.tolist()], axis=0)
     score = float(np.mean(scores[items]))
     best, fallback = None, None
     for rival in rivals.tolist():
-        gaps = rounded(own - influences.on(rival))
+        gaps = rounded(own - influences.on(rival)[:size])
         gap, removed = shrink(float(rounded(np.array(score - scores[rival]))), gaps)
         if gap < 0 and (best is None or (removed.sum(), gap) < best[0]):
             best = (removed.sum(), gap), Choice(gaps, removed)
