@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from cfbench_core.config import Document, decode_experiment
 from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.plain_text import one_line
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.specs import resolve
 
@@ -234,9 +235,14 @@ def loaded_replication(component: Component) -> Replication:
     """What the function that a replication's spec names returns.
 
     Raises:
-        UserError: if it is no Replication.
+        UserError: if it is no Replication, or the function fails; one line that names the distribution.
     """
-    found = resolve(component.spec.target)()
+    try:
+        found = resolve(component.spec.target)()
+    except Exception as error:
+        by = f"{component.distribution} {component.distribution_version}".rstrip()
+        what = one_line(f"{type(error).__name__}: {error}")
+        raise UserError(f"{component.spec.id} of {by} cannot be read: {what}") from error
     if not isinstance(found, Replication):
         raise UserError(f"{component.spec.id}: {component.spec.target} must return a Replication")
     return found
@@ -322,9 +328,20 @@ def check_changes(
 
 @contextmanager
 def _file_of(study: ReplicationStudy) -> Iterator[Path]:
-    """The configuration that a package ships, as a file."""
+    """The configuration that a package ships, as a file.
+
+    Raises:
+        UserError: if there is no such package or file.
+    """
     package, _, path = study.config.partition(":")
-    with resources.as_file(resources.files(package) / path) as file:
+    try:
+        shipped = resources.files(package) / path
+        found = shipped.is_file()
+    except (ImportError, ValueError):
+        found = False
+    if not found:
+        raise UserError(f"the study {study.name}: its configuration {study.config} does not exist")
+    with resources.as_file(shipped) as file:
         yield file
 
 

@@ -23,6 +23,7 @@ undecided; not if it found them not comparable or not reproducible.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.util
 import tomllib
@@ -30,6 +31,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cfbench_core.errors import did_you_mean
+from cfbench_core.plain_text import one_line
 from cfbench_core.specs import ComponentSpec
 
 FILE = "reproduction.toml"
@@ -59,8 +62,13 @@ class ReproductionLevel:
     variant: str = ""
 
     def __post_init__(self) -> None:
+        for name, value in dataclasses.asdict(self).items():
+            if not isinstance(value, str):
+                raise ValueError(f"{name} must be text, not {value!r}")
         if self.level not in LEVELS:
-            raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {self.level!r}")
+            known = ", ".join(map(repr, LEVELS))
+            hint = did_you_mean(self.level, LEVELS)
+            raise ValueError(f"level must be one of {known}, not {self.level!r}.{hint}".removesuffix("."))
         if not self.evidence:
             raise ValueError(f"the level {self.level!r} needs evidence")
 
@@ -71,8 +79,20 @@ def level_of(spec: ComponentSpec) -> ReproductionLevel | None:
     Raises:
         ValueError: if the file of its package is damaged; names the file.
     """
-    package = spec.target.partition(":")[0].partition(".")[0]
-    return levels_of_package(package).get(f"{spec.kind}/{spec.name}")
+    return levels_of_package(package_of(spec)).get(f"{spec.kind}/{spec.name}")
+
+
+def package_of(spec: ComponentSpec) -> str:
+    """The package that a component is part of, by name."""
+    return spec.target.partition(":")[0].partition(".")[0]
+
+
+def level_or_problem(spec: ComponentSpec) -> tuple[ReproductionLevel | None, str]:
+    """As :func:`level_of`, with what is wrong with the file in one line instead of an error; empty if nothing is."""
+    try:
+        return level_of(spec), ""
+    except ValueError as error:
+        return None, one_line(str(error))
 
 
 @functools.cache
@@ -97,7 +117,23 @@ def _read(path: Path) -> Mapping[str, ReproductionLevel]:
     levels = {}
     for name, table in tables.items():
         try:
-            levels[name] = ReproductionLevel(**table)
-        except (TypeError, ValueError) as error:
+            levels[name] = _level(table)
+        except ValueError as error:
             raise ValueError(f"{path}: {name}: {error}") from None
     return levels
+
+
+def _level(table: object) -> ReproductionLevel:
+    """Raises ValueError: for what is no table, for unknown keys and for those that are missing."""
+    if not isinstance(table, dict):
+        raise ValueError('must be a table named by a component, such as ["explainer/lime-rs"]')
+    known = [field.name for field in dataclasses.fields(ReproductionLevel)]
+    for key in table:
+        if key not in known:
+            raise ValueError(
+                f"{key}: unknown key.{did_you_mean(key, known) or ' Known: ' + ', '.join(known)}"
+            )
+    missing = [key for key in ("level", "evidence") if key not in table]
+    if missing:
+        raise ValueError(f"lacks {' and '.join(missing)}")
+    return ReproductionLevel(**table)

@@ -246,3 +246,31 @@ sys.exit(code)
     assert done.returncode == 0, done.stderr
     assert "mine" in done.stdout
     assert set(json.loads(done.stderr.splitlines()[-1])) <= allowed
+
+
+def test_a_damaged_file_of_levels_costs_its_levels_only(
+    toy: Path, install: Install, cfbench: Command
+) -> None:
+    package = toy.parent / "site" / "leveled"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "reproduction.toml").write_text('["explainer/leveled"]\nlevel = "perfect"\nevidence = "e"\n')
+    install(
+        "cfbench-leveled",
+        "1.0",
+        """
+from cfbench_core.hooks import hookimpl
+from cfbench_core.specs import ComponentSpec
+
+@hookimpl
+def cfbench_components():
+    return [ComponentSpec(id="toy/explainer/leveled", summary="L", target="leveled.method:L")]
+""",
+    )
+    listed = cfbench("list", "explainers", "--suite", "toy")
+    assert listed.code == 0 and "digits" in listed.out
+    assert listed.out.count("reproduction.toml: explainer/leveled: level must be one of") == 1
+    described = cfbench("describe", "leveled")
+    assert described.code == 0 and "reproduction.toml: explainer/leveled: level must be" in described.out
+    as_json = cfbench("describe", "leveled", "--format", "json")
+    assert as_json.code == 0 and json.loads(as_json.out)["reproduction"] is None

@@ -149,7 +149,7 @@ def test_check_passes_a_correct_component_and_fails_an_incorrect_one(checked: No
     good = cfbench("check", "good")
     assert good.code == 0 and good.out.endswith("\nAll checks passed.\n")
     bad = cfbench("check", "bad")
-    assert bad.code == 1 and bad.out.endswith("\n1 of 7 checks failed\n")
+    assert bad.code == 1 and bad.out.endswith("\n1 of 8 checks failed\n")
     (failed,) = [line for line in bad.out.splitlines() if line.startswith("✗")]
     assert failed.split()[1] == "configuration-is-described" and "option 'base' has no Help" in failed
 

@@ -15,6 +15,7 @@ from cfbench_core.replications import (
     PublishedItem,
     Replication,
     ReplicationStudy,
+    check_changes,
     find_replication,
     reproduce,
 )
@@ -29,6 +30,15 @@ from cfbench_core.hooks import hookimpl
 def cfbench_components():
     import toy_replication
     return toy_replication.SPECS
+"""
+
+BROKEN = """
+from cfbench_core.hooks import hookimpl
+from cfbench_core.specs import ComponentSpec
+
+@hookimpl
+def cfbench_components():
+    return [ComponentSpec(id="toy/replication/unreadable", summary="S", target="no_such_package.paper:paper")]
 """
 
 
@@ -174,6 +184,28 @@ def test_without_a_suite_that_has_papers_nothing_is_listed(toy: Path, cfbench: C
     if any(True for _ in json.loads(cfbench("list", "replications", "--format", "json").out or "[]")):
         pytest.skip("other distributions that are installed here bring replications")
     assert "No installed suite brings a replication" in cfbench("reproduce").out
+
+
+def test_a_replication_that_cannot_be_read_costs_its_own_paper_only(
+    paper: Path, cfbench: Command, install: Install
+) -> None:
+    install("cfbench-broken-paper", "2.0", BROKEN)
+    listed = cfbench("reproduce")
+    assert listed.code == 0 and "digits: Digits" in listed.out
+    line = "toy/replication/unreadable of cfbench-broken-paper 2.0 cannot be read: ModuleNotFoundError: No module named"
+    assert len([one for one in listed.err.splitlines() if one.startswith(line)]) == 1
+    assert "toy/replication/broken: toy_replication" in listed.err
+    as_json = cfbench("reproduce", "--format", "json")
+    assert "digits" in [one["paper"] for one in json.loads(as_json.out)] and as_json.err == listed.err
+    alone = cfbench("reproduce", "unreadable")
+    assert alone.code == 2 and alone.err.startswith(line)
+
+
+def test_a_study_without_its_configuration_is_named(paper: Path) -> None:
+    for config in ("no_such_package:study.yaml", "toy_replication:no-such-file.yaml"):
+        study = ReplicationStudy(name="sums", config=config, changes={"small": ()})
+        with pytest.raises(UserError, match=f"the study sums: its configuration {config} does not exist"):
+            check_changes(study, "small", ())
 
 
 def test_the_call_from_python_is_the_same(paper: Path) -> None:

@@ -14,7 +14,8 @@ from cfbench_core.config.document import Document
 from cfbench_core.config.fields import Help, Range, hints_of, unwrap
 from cfbench_core.errors import UserError
 from cfbench_core.presets import presets_of, search_problem
-from cfbench_core.registry import Component, Registry
+from cfbench_core.registry import Component, Registry, installed
+from cfbench_core.reproduction_levels import levels_of_package, package_of
 from cfbench_core.specs import resolve
 from cfbench_core.testing.checks import Misbehaviour, NotApplicable, Subject, checks_of, require
 from cfbench_core.tuning.space import search_space
@@ -99,6 +100,21 @@ def presets_were_searched(subject: Subject) -> None:
         require(not problem, f"preset {preset.name!r} {problem}")
 
 
+def states_a_level_that_can_be_read(subject: Subject) -> None:
+    """Can the levels of reproduction that its package states be read, and are they of its components?"""
+    package = package_of(subject.spec)
+    try:
+        stated = levels_of_package(package)
+    except ValueError as error:
+        raise Misbehaviour(str(error)) from error
+    if not stated:
+        raise NotApplicable("its package states no levels of reproduction")
+    specs = [subject.spec, *(component.spec for component in installed().components())]
+    named = {f"{spec.kind}/{spec.name}" for spec in specs if package_of(spec) == package}
+    for name in stated:
+        require(name in named, f"reproduction.toml: {name} is no component of {package}")
+
+
 def is_made_from_its_options(subject: Subject) -> None:
     """Can it be made from its configuration, twice, as two things?"""
     if subject.spec.kind in ("executor", "store"):
@@ -126,6 +142,7 @@ CHECKS = checks_of(
     configuration_is_light,
     presets_fit,
     presets_were_searched,
+    states_a_level_that_can_be_read,
     is_made_from_its_options,
 )
 """The checks of every component, whatever its kind."""

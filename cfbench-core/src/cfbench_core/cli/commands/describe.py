@@ -18,7 +18,7 @@ from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.papers import papers_for, short_references
 from cfbench_core.presets import Preset, presets_of
 from cfbench_core.registry import Component, Registry, installed
-from cfbench_core.reproduction_levels import level_of
+from cfbench_core.reproduction_levels import level_or_problem
 from cfbench_core.specs import ComponentSpec, plural
 
 
@@ -76,16 +76,16 @@ def _described(component: Component, registry: Registry) -> dict[str, Any]:
 
 
 def _reproduction(spec: ComponentSpec) -> dict[str, str] | None:
-    """How far the component is the method of its paper; None where its package does not say it."""
-    found = level_of(spec)
+    """How far the component is the method of its paper; None where its package states nothing that can be read."""
+    found, _ = level_or_problem(spec)
     return dataclasses.asdict(found) if found else None
 
 
 def _reproduced(spec: ComponentSpec) -> str:
-    """The level of reproduction with its evidence, in lines."""
-    found = level_of(spec)
+    """The level of reproduction with its evidence, in lines; or why it cannot be read."""
+    found, problem = level_or_problem(spec)
     if found is None:
-        return ""
+        return f"cannot be read: {problem}" if problem else ""
     of = f" ({found.variant})" if found.variant else ""
     return f"{found.level}{of}\n{click.wrap_text(found.evidence, 90)}"
 

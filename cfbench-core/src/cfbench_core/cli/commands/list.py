@@ -16,7 +16,7 @@ from cfbench_core.cli.group import subcommand
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.papers import short_references
 from cfbench_core.registry import Component, Registry, installed, known_extras
-from cfbench_core.reproduction_levels import level_of
+from cfbench_core.reproduction_levels import level_or_problem
 from cfbench_core.specs import KINDS, plural
 
 CHOSEN_BY_CAPABILITY = {"explainer", "recommender"}
@@ -56,6 +56,7 @@ def command(kind: str | None, suite: str | None, every: bool, form: str) -> None
         _names(found)
     else:
         _tables(found, registry)
+        _unreadable_levels(found)
     to_run = chosen is None and set(registry.suites_to_run()) & {suite or one for one in registry.suites()}
     if chosen in (None, "explainer") and not to_run and not any(c.spec.kind == "explainer" for c in found):
         if found:
@@ -75,7 +76,7 @@ def _kind(given: str, registry: Registry) -> str:
 
 def _described(component: Component) -> dict[str, Any]:
     origin = {"distribution": component.distribution, "distribution_version": component.distribution_version}
-    found = level_of(component.spec)
+    found, _ = level_or_problem(component.spec)
     level = {"reproduction": dataclasses.asdict(found)} if found else {}
     return {**vars(component.spec), **origin, **level}
 
@@ -130,7 +131,7 @@ def _table(suite: str, kind: str, components: Sequence[Component], registry: Reg
     if kind in CHOSEN_BY_CAPABILITY:
         shown = used(components, axes)
         needs = ["needs"] if any(component.spec.needs for component in components) else []
-        levels = {component.spec.name: level_of(component.spec) for component in components}
+        levels = {component.spec.name: level_or_problem(component.spec)[0] for component in components}
         reproduced = ["reproduction"] if any(levels.values()) else []
         columns = [kind, *shown, *needs, *reproduced, "from", "papers"]
         rows = [
@@ -159,6 +160,13 @@ def _advise(suite: str | None) -> None:
         for distribution in distributions:
             click.echo(f"  pip install {distribution.ljust(27)}  ({name})")
     click.echo("Then call 'cfbench list' again.")
+
+
+def _unreadable_levels(found: Sequence[Component]) -> None:
+    """One line for each file of levels of reproduction that cannot be read."""
+    problems = (level_or_problem(one.spec)[1] for one in found if one.spec.kind in CHOSEN_BY_CAPABILITY)
+    for line in dict.fromkeys(filter(None, problems)):
+        click.secho(f"\nno level of reproduction: {line}", fg="yellow")
 
 
 def _problems(registry: Registry) -> None:

@@ -195,7 +195,21 @@ def _list(found: list[Component], form: str, names: tuple[str, ...] = (), whole:
     """Papers with their tables and figures (all, or those of these ``names``), and what it costs to reproduce them."""
     if form not in ("table", "json"):
         raise click.UsageError("a list is shown with --format table or json")
-    loaded = [(component, _of_items(loaded_replication(component), names)) for component in found]
+    loaded: list[tuple[Component, Replication]] = []
+    unreadable: list[str] = []
+    for component in found:
+        try:
+            loaded.append((component, _of_items(loaded_replication(component), names)))
+        except UserError as error:  # a broken plugin costs its own papers only
+            if len(found) == 1:
+                raise
+            unreadable.extend(error.lines)
+    _show_list(loaded, form, whole)
+    for line in unreadable:
+        click.secho(line, fg="yellow", err=True)
+
+
+def _show_list(loaded: list[tuple[Component, Replication]], form: str, whole: bool) -> None:
     if form == "json":
         output.as_json([_described(component, replication) for component, replication in loaded])
         return
