@@ -296,10 +296,17 @@ def reproduce(
 
 
 def run_folder(paper: str, scale: str, out: str | Path | None = None) -> Path:
-    """The folder of the runs of a replication."""
+    """The folder of the runs of a replication.
+
+    Raises:
+        UserError: for an unknown scale, and for a folder that is itself a run.
+    """
     if scale not in SCALES:
         raise UserError(f"scale must be one of {', '.join(SCALES)}, not {scale!r}")
-    return Path(out) if out is not None else FOLDER / paper / scale
+    folder = Path(out) if out is not None else FOLDER / paper / scale
+    if (folder / "plan.json").is_file():
+        raise UserError(f"{folder}: is a run; give a folder for the runs, one for each study")
+    return folder
 
 
 def prepare_study(

@@ -69,6 +69,23 @@ def test_only_the_chosen_table_is_shown(paper: Path, cfbench: Command) -> None:
     assert (paper / "mine/sums/scores.parquet").is_file() and not (paper / "reproductions").exists()
 
 
+def test_runs_are_not_put_into_another_run(paper: Path, cfbench: Command) -> None:
+    assert cfbench("reproduce", "digits", "table-1", "--output", "mine").code == 0
+    before = sorted(path.name for path in (paper / "mine/sums").iterdir())
+    found = cfbench("reproduce", "digits", "table-1", "--output", "mine/sums")
+    assert found.code == 2 and found.err.endswith(
+        "mine/sums: is a run; give a folder for the runs, one for each study\n"
+    )
+    with pytest.raises(UserError, match="is a run"):
+        reproduce("digits", ["table-1"], out=paper / "mine/sums")
+    assert sorted(path.name for path in (paper / "mine/sums").iterdir()) == before
+
+
+def test_data_sets_are_given_once(paper: Path, cfbench: Command) -> None:
+    found = cfbench("reproduce", "digits", "--data", "numbers", "--set", "data=numbers")
+    assert (found.code, found.err) == (2, "the data sets are given twice, by --data and by --set\n")
+
+
 def test_the_scale_changes_the_study(paper: Path, cfbench: Command) -> None:
     found = cfbench("reproduce", "digits", "table-1", "--scale", "paper", "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(found.out))

@@ -89,6 +89,8 @@ def command(
         raise UserError("--suite does not apply to reproduce: the paper determines the suite")
     papers = installed().components("replication")
     if data:
+        if any(change.startswith("data=") for change in study.changes):
+            raise UserError("the data sets are given twice, by --data and by --set")
         study = dataclasses.replace(study, changes=(f"data=[{', '.join(data)}]", *study.changes))
     if paper is None:
         if study.changes or seeds:
