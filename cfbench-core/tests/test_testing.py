@@ -264,6 +264,7 @@ def test_a_component_with_nothing_to_set_passes() -> None:
         "not applicable",
         "not applicable",
         "not applicable",
+        "not applicable",
         "passed",
     ]
 
