@@ -96,6 +96,19 @@ def test_a_name_of_another_suite_is_not_taken_for_a_misspelling(install: Install
         installed().find("toy", "explainer", "mice")
 
 
+def test_an_unknown_name_may_be_in_a_distribution_that_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    extras = {"toy": ["cfbench-toy", "cfbench-more-toys"]}
+    monkeypatch.setattr("cfbench_core.registry.known_extras", lambda: extras)
+    partly = Registry([Plugin("toy", "cfbench-toy", "1.0", "cfbench_toy", ())])
+    with pytest.raises(UserError) as raised:
+        partly.find("toy", "explainer", "mine")
+    assert str(raised.value) == (
+        "no explainer 'mine'. It may be in cfbench-more-toys, not installed here.  (cfbench list explainers)"
+    )
+
+
 @pytest.mark.parametrize(
     ("code", "requires", "problem"),
     [

@@ -106,6 +106,8 @@ class Registry:
         if others and kind != "suite":
             hint = f" It belongs to the suite {' and '.join(others)}, this configuration to {suite}."
         broken = [f"{plugin.distribution} ({plugin.problem})" for plugin in self.plugins if plugin.problem]
+        if not hint and (absent := self._not_installed(suite)):
+            hint = f" It may be in {' or '.join(absent)}, not installed here."
         if broken:
             hint += f" It may be in what could not be loaded: {', '.join(broken)}; see cfbench plugins."
         if kind == "suite":
@@ -115,6 +117,11 @@ class Registry:
             )
             raise UserError(f"no suite {name!r} is installed.{hint}{advice}")
         raise UserError(f"no {kind} {name!r}.{hint}  (cfbench list {plural(kind)})")
+
+    def _not_installed(self, suite: str) -> list[str]:
+        """The distributions that cfbench has for a suite and that are not among these plugins."""
+        known = {plugin.distribution for plugin in self.plugins}
+        return [name for name in known_extras().get(suite, ()) if name not in known]
 
     def by_id(self, id: str) -> list[Component]:
         """Components by full id, ``kind/name`` or bare name; for ``cfbench describe``."""
