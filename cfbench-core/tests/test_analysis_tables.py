@@ -1,4 +1,4 @@
-"""Helpers of analyses: tables from CSV files, and text."""
+"""Helpers of analyses: tables from CSV files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 
 import pandas as pd
 
-from cfbench_core.analysis_tables import count_of, group_rows, join_words, with_empty_text
+from cfbench_core.analysis_tables import group_rows, with_empty_text
 
 
 def test_missing_text_of_a_csv_file_becomes_empty() -> None:
@@ -20,8 +20,3 @@ def test_rows_are_grouped_in_the_order_of_the_table() -> None:
     groups = [(labels, rows["mean"].tolist()) for labels, rows in group_rows(table, ["k", "name"])]
     assert groups == [({"k": 5, "name": "b"}, [1, 3]), ({"k": 3, "name": "a"}, [2])]
     assert list(group_rows(table.iloc[:0], ["k"])) == []
-
-
-def test_words_are_joined_and_counted() -> None:
-    assert [join_words(names) for names in ([], ["a"], ["a", "b", "c"])] == ["", "a", "a, b and c"]
-    assert [count_of(1, "pair"), count_of(1200, "pair")] == ["1 pair", "1,200 pairs"]

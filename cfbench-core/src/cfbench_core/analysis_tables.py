@@ -1,4 +1,4 @@
-"""Helpers for the tables of analyses, which may have been read back from a CSV file, and for the text about them."""
+"""Helpers for the tables of analyses, which may have been read back from a CSV file."""
 
 from __future__ import annotations
 
@@ -23,14 +23,3 @@ def group_rows(table: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[dict
         return
     for values, rows in table.groupby(list(names), sort=False, dropna=False):
         yield {n: v.item() if hasattr(v, "item") else v for n, v in zip(names, values, strict=True)}, rows
-
-
-def join_words(names: Iterable[str]) -> str:
-    """ "a, b and c"."""
-    *others, last = list(names) or [""]
-    return f"{', '.join(others)} and {last}" if others else last
-
-
-def count_of(number: int, noun: str) -> str:
-    """ "1 comparison", "36 comparisons"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

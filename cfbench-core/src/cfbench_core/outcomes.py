@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from cfbench_core.wording import count_of
+
 Status = Literal["ok", "cached", "skipped", "failed", "timeout", "out_of_memory"]
 
 DONE: frozenset[Status] = frozenset({"ok", "cached"})
@@ -38,7 +40,7 @@ class Outcome:
 def in_one_line(warnings: Iterable[str], most: int = 3) -> str:
     """Warnings, each once, the first few of many."""
     distinct = list(dict.fromkeys(warnings))
-    more = [f"and {len(distinct) - most} more warnings"] if len(distinct) > most else []
+    more = [f"and {count_of(len(distinct) - most, 'more warning')}"] if len(distinct) > most else []
     return "; ".join([*distinct[:most], *more])
 
 

@@ -11,7 +11,7 @@ import pytest
 from cfbench_core.component_specs import component_specs
 from cfbench_core.run_directory import Run
 from cfbench_core.specs import resolve
-from cfbench_tabular.analysis.run_data import comparable, counted, listed, masked, studies, type_of
+from cfbench_tabular.analysis.run_data import comparable, masked, studies, type_of
 
 
 def made(name: str) -> Any:
@@ -100,8 +100,3 @@ def test_equal_counterfactuals_tie_whatever_the_last_digits_and_failures_are_bla
     assert found[0, 0] == found[0, 1] < found[0, 2] and found[1, 0] == found[1, 1] > found[1, 2] == 0
     assert found[2, 0] == -3.0 and np.isnan(found[2, 1]) and np.isinf(found[2, 2])
     assert found[:2] == pytest.approx(values[:2], rel=1e-9)
-
-
-def test_words() -> None:
-    assert listed(["a"]) == "a" and listed(["a", "b", "c"]) == "a, b and c"
-    assert counted(1, "data set") == "1 data set" and counted(1200, "row") == "1,200 rows"

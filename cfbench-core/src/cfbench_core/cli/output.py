@@ -15,7 +15,6 @@ import click
 
 from cfbench_core.cli.streams import shows_unicode
 from cfbench_core.plain_text import visible, visible_lines
-from cfbench_core.specs import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,11 +83,6 @@ def as_json(value: Any) -> None:
     """JSON on stdout; NaN, which JSON has no word for, becomes null."""
     ascii_only = not shows_unicode(sys.stdout)
     click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=ascii_only, allow_nan=False))
-
-
-def count(number: int, noun: str) -> str:
-    """ "1 cell", "2 cells", "10 analyses", "1,685 packages"."""
-    return f"{number:,} {noun if number == 1 else plural(noun)}"
 
 
 def size(amount: float) -> str:

@@ -6,6 +6,7 @@ import click
 
 from cfbench_core.plain_text import one_line
 from cfbench_core.run_directory import Run, RunCell
+from cfbench_core.wording import count_of
 
 ENOUGH = 10
 """The number of reasons that are shown."""
@@ -30,7 +31,7 @@ def show_problems(run: Run) -> None:
         click.secho(one_line(f"{cells[0].id}{more}: {reason}"), fg="red")
     if len(reasons) > ENOUGH:
         click.echo(
-            f"... and {len(reasons) - ENOUGH} more reasons: cfbench status {run.directory} --format json"
+            f"... and {count_of(len(reasons) - ENOUGH, 'more reason')}: cfbench status {run.directory} --format json"
         )
     if (run.directory / "logs").is_dir():
         click.echo(f"Tracebacks: {run.directory / 'logs'}")

@@ -13,6 +13,7 @@ from cfbench_core.cli.problems import show_problems
 from cfbench_core.registry import installed
 from cfbench_core.reports.saved import saved_words
 from cfbench_core.specs import resolve
+from cfbench_core.wording import count_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -98,11 +99,11 @@ def _show_summary(run: Run, found: Sequence[Table], console: Console, room: int)
     for group in shown:
         head = summary.title(group, several)
         if left := summary.hidden(group, rows):
-            head.append(f"  and {left} more explainers", style="dim not bold")
+            head.append(f"  and {count_of(left, 'more explainer')}", style="dim not bold")
         console.print(head)
         console.print(summary.small_table(group, rows, console.width))
         console.print()
     if left := len(groups) - len(shown):
-        click.echo(f"{left} more {'model' if left == 1 else 'models'}: cfbench report {run.directory}")
+        click.echo(f"{count_of(left, 'more model')}: cfbench report {run.directory}")
     for line in legend:
         console.print(Text(line, style="dim"), overflow="ellipsis", no_wrap=True)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.cli.output import count
 from cfbench_core.config import ConfiguredComponent
 from cfbench_core.model_quality import Quality, quality_words
 from cfbench_core.outcomes import Outcome, Total
 from cfbench_core.stages import Task
+from cfbench_core.wording import count_of
 
 if TYPE_CHECKING:
     from cfbench_core.api import Prepared
@@ -35,7 +35,9 @@ def head_line(prepared: Prepared, summaries: dict[str, Any]) -> str:
         for value in vars(config).values()
         if isinstance(value, tuple) and value and isinstance(value[0], ConfiguredComponent)
     }
-    shown = [count(len(value), kind) for kind, value in listed.items() if kind not in ("dataset", "metric")]
+    shown = [
+        count_of(len(value), kind) for kind, value in listed.items() if kind not in ("dataset", "metric")
+    ]
     data = prepared.suite.describe_data(config, summaries)
     parts = [f"cfbench {version('cfbench-core')}", data, *shown, f"seed {config.seed}"]
     return " · ".join(part for part in parts if part)
@@ -43,7 +45,7 @@ def head_line(prepared: Prepared, summaries: dict[str, Any]) -> str:
 
 def plan_line(plan: Plan) -> str:
     """ "54 cells: 48 to run, 6 skipped"."""
-    return f"{count(len(plan.cells), 'cell')}: {len(plan.to_run)} to run, {len(plan.skipped)} skipped"
+    return f"{count_of(len(plan.cells), 'cell')}: {len(plan.to_run)} to run, {len(plan.skipped)} skipped"
 
 
 def quality(outcome: Outcome) -> str:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfbench_core.cli.output import count, duration
+from cfbench_core.cli.output import duration
 from cfbench_core.tuning.journal import Trial
 from cfbench_core.tuning.results import number
+from cfbench_core.wording import count_of
 
 if TYPE_CHECKING:
     from cfbench_core.tuning.definition import Search
@@ -39,7 +40,7 @@ def head_line(search: Search) -> str:
         [
             f"cfbench {version('cfbench-core')}",
             f"{search.component} on {tunable.data}",
-            count(len(search.space), "option"),
+            count_of(len(search.space), "option"),
             f"{tunable.metric}, {tunable.direction} is better",
             f"seed {search.prepared.config.seed}",
         ]

@@ -49,6 +49,7 @@ from cfbench_core.plain_text import one_line
 from cfbench_core.redaction import held_secret, variable_problem
 from cfbench_core.registry import Component, Registry, installation_advice
 from cfbench_core.specs import CORE, CORE_KINDS, ComponentSpec, plural
+from cfbench_core.wording import count_of
 from cfbench_core.yaml_nodes import MAPPING, MOST_ERRORS, TEXT, plain
 
 RESERVED = frozenset({"name", "import", "label", "preset", "options_for"})
@@ -166,7 +167,9 @@ class _Decoder:
     def raise_errors(self) -> None:
         if len(self.errors) > MOST_ERRORS:
             more = len(self.errors) - MOST_ERRORS
-            raise UserError(*self.errors[:MOST_ERRORS], f"{self.document.source}: and {more} more errors")
+            raise UserError(
+                *self.errors[:MOST_ERRORS], f"{self.document.source}: and {count_of(more, 'more error')}"
+            )
         if self.errors:
             raise UserError(*self.errors)
 

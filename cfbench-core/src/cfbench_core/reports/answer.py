@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cfbench_core.reports.table_data import DOUBTFUL
+from cfbench_core.wording import count_of, join_words
 
 if TYPE_CHECKING:
     from cfbench_core.reports.table_data import Lead, Table
@@ -68,7 +69,7 @@ def _sentences(leads: Sequence[Lead]) -> Iterator[str]:
 
 
 def _of_one(metric: str, lead: Lead) -> Iterator[str]:
-    names = listed(lead.names)
+    names = join_words(lead.names)
     if not lead.distinguishes and len(lead.names) > 1:
         yield f"By {metric}, there is no evidence of a difference between {names} (best mean {lead.text})."
     elif len(lead.names) > 1:
@@ -90,8 +91,8 @@ def _of_several(metric: str, leads: Sequence[Lead]) -> Iterator[str]:
         first = [s for s in standings if s.best == standings[0].best]
         be = "is" if len(first) == 1 else "are each"
         yield (
-            f"By {metric}, {listed([s.name for s in first])} {be} best, or statistically tied for best, in"
-            f" {first[0].best} of {_counted(len(telling), 'table')}{_alone(first)}."
+            f"By {metric}, {join_words([s.name for s in first])} {be} best, or statistically tied for best, in"
+            f" {first[0].best} of {count_of(len(telling), 'table')}{_alone(first)}."
         )
         for standing in standings:
             if standing not in first and standing.measured == standing.best > 0:
@@ -104,7 +105,7 @@ def _of_several(metric: str, leads: Sequence[Lead]) -> Iterator[str]:
         yield f"By {metric}, nothing else competes with {leads[0].names[0]}."
     elif idle := len(leads) - len(telling):
         where = (
-            f"in {_counted(idle, 'further table')}"
+            f"in {count_of(idle, 'further table')}"
             if telling
             else f"by {metric} in any of {len(leads)} tables"
         )
@@ -126,15 +127,6 @@ def _of_baselines(leads: Sequence[Lead]) -> Iterator[str]:
     if chance:
         baselines = sorted({name for lead in chance for name in lead.baselines_not_beaten})
         where = f"In {len(chance)} of {len(leads)} tables, there" if len(leads) > 1 else "There"
-        yield f"{where} is no evidence that the best is better than the baseline {listed(baselines, 'or')}."
+        yield f"{where} is no evidence that the best is better than the baseline {join_words(baselines, 'or')}."
     elif len(leads) == 1 and over is not None:
         yield f"The best is better than the best baseline, {over.over}, by {over.text}."
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def listed(names: Sequence[str], word: str = "and") -> str:
-    """ "a, b and c"."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

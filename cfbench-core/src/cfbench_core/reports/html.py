@@ -20,6 +20,7 @@ from cfbench_core.reports.table_data import LEGEND, Entry, Header, Table, outcom
 from cfbench_core.reports.tables import tables
 from cfbench_core.run_directory import Run, RunCell
 from cfbench_core.statistics import Friedman, friedman, indistinguishable, nemenyi_critical_difference
+from cfbench_core.wording import count_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -120,7 +121,7 @@ def _facts(run: Run, data: str) -> list[str]:
     facts = [re.sub(r"^\((.*?)\)", r"\1", data)] if data else []
     for label in dict.fromkeys(["model", run.layout.row]):
         count = len(_values(run, label))
-        facts.append(f"{count} {label}{'' if count == 1 else 's'}")
+        facts.append(count_of(count, label))
     units = max((len(values.units) for values in run.unit_values.values()), default=0)
     facts.append(f"up to {units:,} explanations by each")
     if "seed" in run.config:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cfbench_core.analysis_tables import count_of
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.wording import count_of
 from cfbench_recsys.analysis.shared import (
     FloatArray,
     Method,

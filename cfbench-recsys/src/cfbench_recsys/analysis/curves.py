@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cfbench_core.analysis_tables import count_of
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.wording import count_of
 from cfbench_recsys.analysis.shared import (
     Method,
     Setting,

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cfbench_core.analysis_tables import count_of
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import align
+from cfbench_core.wording import count_of
 from cfbench_recsys.analysis.shared import (
     Setting,
     Statements,

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from cfbench_core.analysis_tables import count_of
 from cfbench_core.config import Distinct, Help
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.wording import count_of
 from cfbench_recsys.analysis.shared import (
     FloatArray,
     Method,

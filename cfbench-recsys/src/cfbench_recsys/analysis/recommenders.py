@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from cfbench_core.analysis_tables import count_of, join_words
 from cfbench_core.config import Distinct, Help
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import align, bootstrap_interval, ranks
+from cfbench_core.wording import count_of, join_words
 from cfbench_recsys.analysis.normalized_gain import HINT, scales
 from cfbench_recsys.analysis.shared import (
     NUMBERS,

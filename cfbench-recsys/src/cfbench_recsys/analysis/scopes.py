@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cfbench_core.analysis_tables import count_of
 from cfbench_core.config import Distinct, Help
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import align
+from cfbench_core.wording import count_of
 from cfbench_recsys.analysis.shared import (
     Method,
     Statements,

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfbench_core.analysis_tables import count_of, join_words
 from cfbench_core.plan import TIME
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.wording import count_of, join_words
 from cfbench_recsys.analysis.shared import (
     FloatArray,
     Setting,

@@ -36,15 +36,14 @@ import numpy as np
 
 from cfbench_core.config import Distinct, Help, Range
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.wording import count_of, join_words
 from cfbench_tabular.analysis.advice_trees import fitted_tree, leaf_shares, nodes, tied
 from cfbench_tabular.analysis.advisor_training import FEATURES, TrainingSet, by_strategy, training_set
 from cfbench_tabular.analysis.run_data import (
     CRITERIA,
     VALID,
-    counted,
     finished,
     groups_of,
-    listed,
     tidied,
 )
 from cfbench_tabular.instance_features import ENEMY, SCORE, SHARE
@@ -204,15 +203,13 @@ class Advice:
         overall = table[(table["part"] == SUGGESTION) & (table["metric"] == OVERALL)]
         best = tied(overall["explainer"], overall["value"])
         others = [
-            f"{listed(names)} by {metric}"
+            f"{join_words(names)} by {metric}"
             for metric, names in _winners(table).items()
             if not set(best) <= set(names)
         ]
         given = self.config.setting()
         where = ", ".join(f"{name} {value:g}" for name, value in given.items())
-        text = (
-            f"For {where or 'a typical row of these runs'} {listed(best)} {'is' if len(best) == 1 else 'are'}"
-        )
+        text = f"For {where or 'a typical row of these runs'} {join_words(best)} {'is' if len(best) == 1 else 'are'}"
         text += f" advised over all metrics ({'; '.join(others)})." if others else " advised by all metrics."
         return f"{text}{_reservation(table, best)} {_validation(table)}"
 
@@ -275,7 +272,7 @@ def _as_node(rows: pd.DataFrame, number: int) -> Node:
     below = rows[rows["parent"] == number]
     names = row["explainer"].split(", ")
     size, wins = (
-        counted(int(row["n"]), "factual"),
+        count_of(int(row["n"]), "factual"),
         f"{'wins' if len(names) == 1 else 'each win'} {row['value']:.0%}",
     )
     leaf = (row["explainer"], size, wins)
@@ -371,8 +368,8 @@ def _reservation(table: pd.DataFrame, best: Sequence[str]) -> str:
     fewer = {name: shares[name] for name in best if name in shares and shares[name] < max(shares.values())}
     if not fewer:
         return ""
-    own = listed([f"{name} for {share:.0%}" for name, share in fewer.items()])
-    others = f"{listed(tied(rows['explainer'], rows['value']))} for {max(shares.values()):.0%}"
+    own = join_words([f"{name} for {share:.0%}" for name, share in fewer.items()])
+    others = f"{join_words(tied(rows['explainer'], rows['value']))} for {max(shares.values()):.0%}"
     kind = rows["criterion"].iloc[0]
     return (
         f" But it has {kind} counterfactuals for fewer of the factuals that any explainer explains than others: {own}, "
@@ -399,7 +396,7 @@ def _validation(table: pd.DataFrame) -> str:
     if not better:
         verdict = "choose the overall best, not the trees"
     elif len(better) < len(known):
-        verdict = f"follow the trees for {listed(better)} only"
+        verdict = f"follow the trees for {join_words(better)} only"
     else:
         verdict = "the trees may be followed"
     return (

@@ -27,6 +27,7 @@ import numpy as np
 from cfbench_core.config import Distinct, Help, Range
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import friedman, indistinguishable, nemenyi_critical_difference, ranks
+from cfbench_core.wording import count_of, join_words
 from cfbench_tabular.analysis.run_data import (
     CRITERIA,
     TOTAL,
@@ -36,10 +37,8 @@ from cfbench_tabular.analysis.run_data import (
     Study,
     comparable,
     competitors,
-    counted,
     finished,
     groups_of,
-    listed,
     masked,
     place,
     studies,
@@ -234,7 +233,7 @@ def _all_metrics(labels: dict[str, Any], rows: pd.DataFrame, table: pd.DataFrame
     return Figure(
         heading,
         svg,
-        f"Over {counted(units, 'factual')}, each a unit; explainers without a counterfactual are last.",
+        f"Over {count_of(units, 'factual')}, each a unit; explainers without a counterfactual are last.",
     )
 
 
@@ -253,7 +252,7 @@ def _diagrams(
         where = _where(labels, table)
         heading = f"{test['metric']} of {labels['criterion']} counterfactuals by {test['reading']}: {where}"
         first = own.iloc[0]
-        note = f"{counted(int(first['units']), str(test['reading'])[:-1])}; Friedman, Iman and Davenport: {_p(first)}. "
+        note = f"{count_of(int(first['units']), str(test['reading'])[:-1])}; Friedman, Iman and Davenport: {_p(first)}. "
         yield Figure(heading, svg, note + "Explainers that share a bar do not differ significantly.")
 
 
@@ -275,10 +274,10 @@ def _best(rows: pd.DataFrame, noun: str) -> str:
     if least == most:
         return f"All explainers tie by the rate of {noun} counterfactuals."
     best, last = (list(pooled[pooled["rank"] == rank]["explainer"]) for rank in (least, most))
-    units = counted(int(pooled["units"].iloc[0]), "factual")
+    units = count_of(int(pooled["units"].iloc[0]), "factual")
     return (
-        f"By the rate of {noun} counterfactuals {listed(best)} {'rank' if len(best) > 1 else 'ranks'} first ({least:.2f} of "
-        f"{len(pooled)}, over {units}), {listed(last)} last ({most:.2f})."
+        f"By the rate of {noun} counterfactuals {join_words(best)} {'rank' if len(best) > 1 else 'ranks'} first "
+        f"({least:.2f} of {len(pooled)}, over {units}), {join_words(last)} last ({most:.2f})."
     )
 
 
@@ -295,6 +294,6 @@ def _between_readings(table: pd.DataFrame) -> str:
     }
     pairs = int((total[both]["reading"] == FACTUALS).sum() - total[both].groupby(tests).ngroups)
     return (
-        f" Of {counted(pairs, 'difference')} from the best, over all metrics, {worse[FACTUALS]} are significant with "
+        f" Of {count_of(pairs, 'difference')} from the best, over all metrics, {worse[FACTUALS]} are significant with "
         f"factuals as units and {worse[DATA_SETS]} with data sets as units."
     )

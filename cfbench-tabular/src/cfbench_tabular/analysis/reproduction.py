@@ -35,7 +35,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from cfbench_core.analysis_tables import join_words
 from cfbench_core.config import Help, Range
 from cfbench_core.reports.verdict_cells import LEGEND, MARKS, verdict_cell
 from cfbench_core.specs import ComponentSpec
@@ -51,6 +50,7 @@ from cfbench_core.verdicts import (
     count_verdicts,
     number_verdict,
 )
+from cfbench_core.wording import join_words
 from cfbench_tabular.analysis.headline_claims import HEADLINES, OTHER_SEED, headline_rows
 from cfbench_tabular.analysis.printed_numbers import (
     ALGORITHMS,
@@ -78,7 +78,7 @@ from cfbench_tabular.analysis.published_claims import (
     with_missing,
 )
 from cfbench_tabular.analysis.published_claims import SECONDS as CLAIMED_TIME
-from cfbench_tabular.analysis.run_data import TOTAL, groups_of, listed, place, studies, tidied
+from cfbench_tabular.analysis.run_data import TOTAL, groups_of, place, studies, tidied
 from cfbench_tabular.study import NAMES
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Reproduction:
             absent = [name for name in ALGORITHMS if name not in run_on_all(study.datasets)]
             if absent:
                 found.append(
-                    f"{listed(absent)} did not run on all data sets, and ranks among fewer than ten are not comparable: "
+                    f"{join_words(absent)} did not run on all data sets, and ranks among fewer than ten are not comparable: "
                     "tables 4 and 5 are missing"
                 )
         return list(dict.fromkeys(found))

@@ -7,7 +7,7 @@ factual; one that was never planned (because it cannot handle the data) is left 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -180,17 +180,3 @@ def groups_of(table: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[dict[
     """The rows of each combination of labels, with it, in the order of the table."""
     for values, rows in table.groupby(list(names), sort=False, dropna=False):
         yield dict(zip(names, values, strict=True)), rows
-
-
-# Text
-
-
-def listed(names: Iterable[str]) -> str:
-    """ "a, b and c"."""
-    *others, last = list(names) or [""]
-    return f"{', '.join(others)} and {last}" if others else last
-
-
-def counted(number: int, noun: str) -> str:
-    """ "1 data set", "22 data sets"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.wording import count_of, join_words
 from cfbench_tabular.analysis.grouped_rates import (
     Row,
     chart,
@@ -26,10 +27,8 @@ from cfbench_tabular.analysis.run_data import (
     TOTAL,
     DataSet,
     Study,
-    counted,
     finished,
     groups_of,
-    listed,
     tidied,
 )
 
@@ -80,10 +79,12 @@ class Stability:
             return ""
         always = list(dict.fromkeys(rows[rows["mean"] == 1.0]["explainer"]))
         others = rows[~rows["explainer"].isin(always)].sort_values("mean", kind="stable")
-        text = f"Always reproduced: {listed(always)}." if always else "No explainer is always reproducible."
+        text = (
+            f"Always reproduced: {join_words(always)}." if always else "No explainer is always reproducible."
+        )
         if len(others):
             least = others.iloc[0]
-            times = f"{least['mean']:.0%} of {counted(int(least['n']), 'factual')}"
+            times = f"{least['mean']:.0%} of {count_of(int(least['n']), 'factual')}"
             text += f" The least stable is {least['explainer']}: reproduced for {times}."
         return text
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.specs import ComponentSpec
+from cfbench_core.wording import count_of, join_words
 from cfbench_tabular.analysis.grouped_rates import (
     Row,
     chart,
@@ -29,10 +30,8 @@ from cfbench_tabular.analysis.run_data import (
     VALID,
     DataSet,
     Study,
-    counted,
     finished,
     groups_of,
-    listed,
     tidied,
 )
 
@@ -71,8 +70,8 @@ class Validity:
         for labels, rows in groups_of(table, ("criterion", "model", "group")):
             heading = heading_of(f"Validity, {labels['criterion']} counterfactuals", labels, table)
             first = rows.iloc[0]
-            factuals = counted(int(first["n"]), "factual")
-            note = f"{factuals} of {counted(int(first['data_sets']), 'data set')}."
+            factuals = count_of(int(first["n"]), "factual")
+            note = f"{factuals} of {count_of(int(first['data_sets']), 'data set')}."
             drawn.append(Figure(heading, chart(rows, heading), note))
         return drawn
 
@@ -96,8 +95,8 @@ class Validity:
                     )
                     continue
                 sentences.append(
-                    f"{criterion.capitalize()} counterfactuals: most by {listed(best)} "
-                    f"({_share(counts.loc[best[0]])}), fewest by {listed(last)} ({_share(counts.loc[last[0]])})."
+                    f"{criterion.capitalize()} counterfactuals: most by {join_words(best)} "
+                    f"({_share(counts.loc[best[0]])}), fewest by {join_words(last)} ({_share(counts.loc[last[0]])})."
                 )
         return " ".join(sentences)
 

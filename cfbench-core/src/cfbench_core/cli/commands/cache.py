@@ -14,6 +14,7 @@ from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import group, subcommand
 from cfbench_core.errors import UserError
 from cfbench_core.store import Entry, Store
+from cfbench_core.wording import count_of
 
 if TYPE_CHECKING:
     from cfbench_core.stores.published import PublishedEntry, PublishedStore
@@ -121,7 +122,7 @@ def gc(older_than: float, dry_run: bool, store: str | None) -> None:
     freed = output.size(sum(entry.bytes for entry in old))
     if not dry_run:
         old = cache.gc(older_than)
-    click.echo(f"{'would remove' if dry_run else 'removed'} {output.count(len(old), 'artifact')}, {freed}")
+    click.echo(f"{'would remove' if dry_run else 'removed'} {count_of(len(old), 'artifact')}, {freed}")
 
 
 @subcommand("verify", examples=("cfbench cache verify", "cfbench cache verify --remove"))
@@ -140,7 +141,5 @@ def verify(remove: bool, store: str | None) -> int:
             if remove:
                 cache.remove(entry)
     then = " (removed)" if remove else " (--remove removes them)"
-    click.echo(
-        f"{output.count(len(entries), 'artifact')} verified, {damaged} damaged{then if damaged else ''}"
-    )
+    click.echo(f"{count_of(len(entries), 'artifact')} verified, {damaged} damaged{then if damaged else ''}")
     return FAILED if damaged and not remove else OK

@@ -12,6 +12,7 @@ from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import subcommand
 from cfbench_core.config.code_references import add_module_folder
 from cfbench_core.errors import UserError
+from cfbench_core.wording import count_of
 
 if TYPE_CHECKING:
     from cfbench_core.testing import CheckResult, Report
@@ -75,9 +76,7 @@ def _show(report: Report) -> None:
         click.echo(f"{click.style(mark, fg=colour)} {result.check.ljust(width)}  {text}")
     failed = len(report.failures)
     click.echo(
-        f"\n{failed} of {output.count(len(report.results), 'check')} failed"
-        if failed
-        else "\nAll checks passed."
+        f"\n{failed} of {count_of(len(report.results), 'check')} failed" if failed else "\nAll checks passed."
     )
 
 

@@ -22,6 +22,7 @@ from cfbench_core.cores import usable_cores
 from cfbench_core.registry import installed
 from cfbench_core.store import default_root
 from cfbench_core.usable_memory import usable_memory
+from cfbench_core.wording import count_of
 
 LITTLE_SPACE = 2e9
 """Bytes of free disk below which a study of some size may not fit."""
@@ -64,7 +65,7 @@ def _show(findings: list[Finding]) -> None:
         if finding.advice:
             click.echo(f"  {'':{width}}  {finding.advice}")
     amiss = sum(bool(finding.advice) for finding in findings)
-    click.echo(f"\n{output.count(amiss, 'problem')} found." if amiss else "\nNo problems found.")
+    click.echo(f"\n{count_of(amiss, 'problem')} found." if amiss else "\nNo problems found.")
 
 
 def _findings() -> Iterator[Finding]:
@@ -90,7 +91,7 @@ def _machine() -> Finding:
     free = f"{output.size(memory.total)} memory, {output.size(memory.available)} of it free"
     if not usable.limit.startswith("this machine"):
         free += f"; {usable.limit}"
-    return Finding("machine", f"{output.count(usable_cores(), 'core')}, {free}")
+    return Finding("machine", f"{count_of(usable_cores(), 'core')}, {free}")
 
 
 def _torch() -> Finding:

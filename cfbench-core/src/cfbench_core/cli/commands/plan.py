@@ -16,6 +16,7 @@ from cfbench_core.cli.group import subcommand
 from cfbench_core.cli.prepare import prepared
 from cfbench_core.cli.run_tally import plan_line
 from cfbench_core.devices.availability import device_problem
+from cfbench_core.wording import count_of
 
 if TYPE_CHECKING:
     from cfbench_core.api import Prepared
@@ -105,7 +106,7 @@ def _show_counts(row: str, groups: Mapping[str, Sequence[Cell]]) -> None:
     click.echo()
     output.table(["table", "to run", "skipped"], rows[:MOST_TABLES])
     if left := len(rows) - MOST_TABLES:
-        click.echo(f"and {left} more tables" if left > 0 else "", nl=left > 0)
+        click.echo(f"and {count_of(left, 'more table')}" if left > 0 else "", nl=left > 0)
     reasons = Counter(
         cell.skipped.removeprefix(f"{cell.labels[row]} ")
         for cells in groups.values()

@@ -9,6 +9,7 @@ import click
 from cfbench_core.cli import options, output
 from cfbench_core.cli.group import subcommand
 from cfbench_core.registry import Plugin, Registry, installed
+from cfbench_core.wording import count_of
 
 
 @subcommand(
@@ -43,7 +44,7 @@ def _brings(plugin: Plugin) -> str:
     if plugin.problem:
         return f"could not be loaded: {plugin.problem}"
     kinds = Counter(component.spec.kind for component in plugin.components)
-    return ", ".join(output.count(number, kind) for kind, number in sorted(kinds.items())) or "nothing"
+    return ", ".join(count_of(number, kind) for kind, number in sorted(kinds.items())) or "nothing"
 
 
 def _conflicts(registry: Registry) -> None:

@@ -14,6 +14,7 @@ from cfbench_core.cli.downloads import data_access
 from cfbench_core.cli.exit_codes import FAILED, NOTHING_TO_RUN, OK
 from cfbench_core.cli.group import subcommand
 from cfbench_core.errors import UserError
+from cfbench_core.wording import count_of
 
 if TYPE_CHECKING:
     from cfbench_core.tuning.results import Tuned
@@ -171,19 +172,19 @@ def _show(tuned: Tuned, trials: int, preset_into: Path | None) -> int:
     search, best = tuned.search, tuned.best
     done = len(tuned.trials)
     if tuned.resumed >= trials:
-        click.echo(f"{output.count(done, 'trial')} existed already; for more: --trials {2 * done}")
+        click.echo(f"{count_of(done, 'trial')} existed already; for more: --trials {2 * done}")
     elif tuned.resumed:
-        click.echo(f"{tuned.resumed} of {output.count(done, 'trial')} existed already")
+        click.echo(f"{tuned.resumed} of {count_of(done, 'trial')} existed already")
     table = search.directory / "trials.csv"
     if not done:
         click.echo("nothing was tried: the time limit passed before the first trial", err=True)
         return NOTHING_TO_RUN
     if best is None:
-        click.secho(f"all {output.count(done, 'trial')} failed; why: {table}", fg="red")
+        click.secho(f"all {count_of(done, 'trial')} failed; why: {table}", fg="red")
         return FAILED
     if done < trials:
         click.echo(
-            f"time limit reached after {done} of {output.count(trials, 'trial')}; the same command resumes"
+            f"time limit reached after {done} of {count_of(trials, 'trial')}; the same command resumes"
         )
     click.secho(tuned.verbalize(), bold=True)
     click.echo()
@@ -201,7 +202,7 @@ def _show(tuned: Tuned, trials: int, preset_into: Path | None) -> int:
     if tuned.at_the_edge:
         click.echo(f"At the edge of what was searched: {', '.join(tuned.at_the_edge)}")
     if tuned.failed:
-        click.echo(f"{output.count(len(tuned.failed), 'trial')} failed; why: {table}")
+        click.echo(f"{count_of(len(tuned.failed), 'trial')} failed; why: {table}")
     if preset_into is not None:
         click.echo(f"Preset: {preset_into}")
     click.echo(f"Trials: {table}")
