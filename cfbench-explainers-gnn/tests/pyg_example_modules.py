@@ -179,6 +179,34 @@ class HalfPrecision(TwoTables):
         self.bfloat16()
 
 
+class TableCalledX(torch.nn.Module):
+    """A table of its own under the name that the features of other modules have."""
+
+    def __init__(self, num_nodes: int, width: int = 5) -> None:
+        super().__init__()
+        self.x = torch.nn.Parameter(torch.randn(num_nodes, width))
+        self.layer = LGConv()
+
+    def forward(self, edge_index: Any, edge_weight: Any) -> Any:
+        return self.x + self.layer(self.x, edge_index, edge_weight)
+
+
+class TwoCalledX(TableCalledX):
+    def forward(self, x: Any, edge_index: Any, edge_weight: Any) -> Any:
+        return x @ x.T @ super().forward(edge_index, edge_weight)
+
+
+class DividesByDegree(UnionLightGCN):
+    """The mean of the neighbours, which a node without any does not have."""
+
+    def get_embedding(self, edge_index: Any, edge_weight: Any) -> Any:
+        x = self.embedding.weight
+        ends = edge_index[1]
+        degrees = torch.zeros(len(x), dtype=x.dtype).index_add(0, ends, edge_weight.to(x.dtype))
+        messages = x[edge_index[0]] * edge_weight[:, None]
+        return x + torch.zeros_like(x).index_add(0, ends, messages) / degrees[:, None]
+
+
 def a_word(name: str) -> str:
     """No module."""
     return name

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from cfbench_core.errors import UserError
 from cfbench_explainers_gnn.pyg_recommender import Config, PyG
-from cfbench_recsys.edits import Edits
+from cfbench_recsys.edits import REMOVE, Edits
 from cfbench_recsys.splits import Holdout, Split
 
 sys.path.append(str(Path(__file__).parent))  # where the modules are that factory names
@@ -83,3 +83,28 @@ def test_weights_in_double_precision_are_not_rounded(name: str) -> None:
     expected = (found[:USERS] @ found[USERS:].T).numpy()
     scores = model.score_edits(Edits.nothing(np.arange(USERS)))
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+def test_a_module_may_have_a_table_called_x() -> None:
+    """The name under which the features stand that other modules take as an argument."""
+    config = own("TableCalledX", width=5)
+    fitted = PyG(config)
+    fitted.fit(split_of(graph()), lambda *name: np.random.default_rng(0))
+    assert set(fitted.state()) == {"x"}
+    with pytest.raises(UserError, match="TwoCalledX has 'x' of its own and takes 'x' as an argument"):
+        PyG(own("TwoCalledX")).load_state(fitted.state(), graph())
+
+
+def test_scores_on_an_edited_graph_that_are_no_numbers_are_an_error() -> None:
+    """Every node has edges when the module is checked; an item without any would rank behind none and before none."""
+    config = own("DividesByDegree", embedding_dim=5, num_layers=1)
+    dense = sparse.csr_matrix(np.random.default_rng(0).random((USERS, ITEMS)) < 0.7).astype(float)
+    model = PyG(config)
+    model.load_state(weights_of(config), dense)
+    users = dense[:, 4].nonzero()[0].astype(np.int64)
+    removed = np.full(len(users), REMOVE, dtype=np.int8)
+    edits = Edits(np.array([0]), np.zeros_like(users), users, np.full_like(users, 4), removed)
+    with pytest.raises(
+        UserError, match=r"DividesByDegree returned NaN .*, on a graph in which 1 nodes have no edges"
+    ):
+        model.score_edits(edits)

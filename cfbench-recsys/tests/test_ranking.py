@@ -37,6 +37,13 @@ def test_infinite_scores_have_ranks_and_nan_is_refused() -> None:
         ranks_of(np.array([[np.nan, 1.0]]), np.array([[0]]), *NOBODY)
 
 
+def test_a_score_of_another_candidate_that_is_not_a_number_is_an_error() -> None:
+    """Compared with it, no item would be behind."""
+    scores = np.array([[1.0, np.nan, 0.5]])
+    with pytest.raises(ValueError, match="not a number"):
+        ranks_of(scores, np.array([[2]]), *NOBODY)
+
+
 half_steps = st.integers(-6, 6).map(lambda n: n * 0.5 / GRID)
 beside = st.tuples(half_steps, st.sampled_from([-np.inf, np.inf])).map(
     lambda pair: float(np.nextafter(*pair))

@@ -109,6 +109,11 @@ class GraphModule:
         self.module = module
         call = module.get_embedding if hasattr(module, "get_embedding") else module.forward
         names = set(inspect.signature(call).parameters)
+        if FEATURES in names and hasattr(module, FEATURES):
+            raise UserError(
+                f"pyg: {reference} has {FEATURES!r} of its own and takes {FEATURES!r} as an argument, which stands "
+                "under this name in the weights; rename its own"
+            )
         if "edge_index" not in names:
             raise UserError(
                 f"pyg: {reference} has neither get_embedding(edge_index, edge_weight) nor "
@@ -120,6 +125,10 @@ class GraphModule:
         )
         self.together = True
         self._repeat(())
+
+    def long_name(self, short: str) -> str:
+        """The name in ``wrapper`` of what is called ``short`` among the weights."""
+        return short if short == FEATURES and hasattr(self.wrapper, FEATURES) else f"module.{short}"
 
     def _repeat(self, left_out: Sequence[str]) -> None:
         """Chooses the tables that a union repeats: all that have a row per node, but those ``left_out``."""
@@ -165,7 +174,7 @@ class GraphModule:
         Edge e joins ``users[e]`` and ``items[e]`` of graph ``rows[e]`` with weight ``weights[e]``.
 
         Raises:
-            UserError: if the module fails, or returns anything but one vector for each node.
+            UserError: if the module fails, or returns anything but one vector for each node, in evaluation a finite one.
         """
         import torch
 
@@ -193,6 +202,10 @@ class GraphModule:
             raise UserError(
                 f"pyg: {self.reference} must return one vector for each node, ({nodes}, d): returned {shape}"
             )
+        if not self.wrapper.training and not bool(torch.isfinite(found).all()):
+            connected = len(torch.unique(edge_index))
+            without = f", on a graph in which {nodes - connected} nodes have no edges" * (connected < nodes)
+            raise UserError(f"pyg: {self.reference} returned NaN or infinite embeddings{without}")
         if self.joint:
             split = found.reshape(graphs, self.users + self.items, -1)
             return split[:, : self.users], split[:, self.users :]
@@ -250,15 +263,11 @@ class GraphModule:
 
         with torch.no_grad():
             whole, again = trial.whole(), trial.whole()
-            if not bool(torch.isfinite(whole).all()):
-                raise UserError(f"pyg: {self.reference} returned NaN or infinite embeddings")
             if not trial.same(again, whole):
                 raise UserError(
                     f"pyg: two evaluations of {self.reference} on the same graph differ: is dropout active in evaluation?"
                 )
             part = trial.part()
-            if not bool(torch.isfinite(part).all()):
-                raise UserError(f"pyg: {self.reference} returned NaN or infinite embeddings")
             self._choose(trial, whole, part)
             if not self.weighted:
                 return "it takes no edge weights"

@@ -42,7 +42,6 @@ from cfbench_core.errors import UserError
 from cfbench_core.plain_text import one_line
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.pyg_modules import (
-    FEATURES,
     LIBRARY,
     NUMBERS_AT_ONCE,
     GraphModule,
@@ -190,7 +189,7 @@ class PyG:
         check_real(state, f"pyg: weights of {self.config.factory}")
         with torch.random.fork_rng(devices=[]):
             graph = self._created(interactions.shape)
-        names = {name if name == FEATURES else f"module.{name}": name for name in state}
+        names = {graph.long_name(name): name for name in state}
         tensors = {name: torch.as_tensor(np.array(state[short])) for name, short in names.items()}
         graph.wrapper.double()  # before its weights are read, which would be rounded to the precision of the module
         try:

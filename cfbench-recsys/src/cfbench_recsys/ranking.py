@@ -41,6 +41,8 @@ def ranks_of(scores: FloatArray, items: IntArray, history: IntArray, padding: Bo
         for start in range(0, len(scores), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
             part, seen = scores[rows], seen_scores[rows]
+            if np.isnan(part.max(initial=-np.inf)):  # of another candidate: it would rank behind every item
+                raise ValueError(_NOT_A_NUMBER)
             for t in range(items.shape[1]):
                 ahead_of, not_behind = above[rows, t, None], below[rows, t, None]
                 ahead = _count(part > ahead_of)
@@ -55,6 +57,7 @@ def ranks_of(scores: FloatArray, items: IntArray, history: IntArray, padding: Bo
     return np.where(items < 0, np.arange(1, items.shape[1] + 1), ranks)
 
 
+_NOT_A_NUMBER = "the recommender gave a score that is not a number"
 _ROWS_AT_ONCE = 16  # so that the operands and the results of the comparison fit into the cache
 
 
@@ -75,7 +78,7 @@ def _around(own: FloatArray) -> tuple[FloatArray, FloatArray]:
     neighbour, so a step that is even takes in both of its ends, and one that is odd takes in neither.
     """
     if np.isnan(own).any():
-        raise ValueError("the recommender gave a score that is not a number")
+        raise ValueError(_NOT_A_NUMBER)
     step = np.rint(own * GRID)
     above, below = (step + 0.5) / GRID, (step - 0.5) / GRID
     odd = np.fmod(step, 2.0, where=np.isfinite(step), out=np.zeros_like(step)) != 0
