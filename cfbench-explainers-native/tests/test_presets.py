@@ -12,6 +12,7 @@ import yaml
 
 from cfbench_core.api import prepare
 from cfbench_core.config import create, resolved_document
+from cfbench_core.errors import UserError
 from cfbench_core.presets import Preset, presets_of
 from cfbench_explainers_native.plugin import cfbench_explainers
 
@@ -126,3 +127,20 @@ def test_options_next_to_auto_need_not_suit_presets_of_other_data(
     }
     (lxr,) = prepare(study).config.explainers
     assert lxr.options.hidden == 32 and lxr.options.variant == "cfbench" and lxr.options_for == ()
+
+
+def test_no_row_called_cfbench_holds_explanations_of_the_variant_paper() -> None:
+    def study(**given: Any) -> dict[str, Any]:
+        other = {"debian-python-vae": {"variant": "paper"}}
+        explainer = {"name": "lxr", **given, "options_for": other}
+        return {
+            "suite": "recsys", "data": "debian-python", "recommenders": ["vae", "mf"], "explainers": [explainer],
+            "protocol": {"k": 3, "users": 5},
+        }  # fmt: skip
+
+    with pytest.raises(
+        UserError, match="for debian-python-vae it is lxr-paper, not lxr-cfbench: list it apart"
+    ):
+        prepare(study())
+    (lxr,) = prepare(study(label="lxr, the best of each")).config.explainers
+    assert lxr.label == "lxr, the best of each"

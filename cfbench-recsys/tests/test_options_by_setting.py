@@ -113,6 +113,14 @@ def test_a_configuration_is_written_with_the_options_of_its_combinations_and_rea
             {"explainers": mine(preset="auto", options_for={"debian-python-ease": {}})},
             "cannot stand next to 'preset: auto'",
         ),
+        (
+            {"recommenders": [{"name": "ease", "options_for": {"synthetic": {"preset": "debian-python"}}}]},
+            "recommenders[0].options_for.synthetic.preset: is no option; only options depend on the combination",
+        ),
+        (
+            {"explainers": mine(options_for={"debian-python-ease": {"label": "other"}})},
+            "explainers[0].options_for.debian-python-ease.label: is no option",
+        ),
         ({"data": {"name": "synthetic", "preset": "auto"}}, "a dataset has no options by data and model"),
         ({"metrics": [{"name": "pos-p", "preset": "auto"}]}, "a metric has no options by data and model"),
     ],

@@ -36,11 +36,13 @@ from cfbench_core.config.fields import (
 )
 from cfbench_core.config.imported import imported_spec
 from cfbench_core.config.options_by_setting import (
+    RESERVED,
     ProblemError,
     is_auto,
     limited_to_study,
     named_preset,
     options_by_combination,
+    renamed,
     unknown_combinations,
 )
 from cfbench_core.config.values import infinite_numbers, is_long_number, kind_of, name_problem, shown
@@ -51,9 +53,6 @@ from cfbench_core.registry import Component, Registry, installation_advice
 from cfbench_core.specs import CORE, CORE_KINDS, ComponentSpec, plural
 from cfbench_core.wording import count_of
 from cfbench_core.yaml_nodes import MAPPING, MOST_ERRORS, TEXT, plain
-
-RESERVED = frozenset({"name", "import", "label", "preset", "options_for"})
-"""Keys of a component's mapping that are not options; no option may have these names."""
 
 WRONG = object()
 """Stands for a value that could not be decoded; its error is already in the list."""
@@ -424,6 +423,8 @@ class _Decoder:
         if options is WRONG or other is WRONG:
             return WRONG
         label = str(label_node.value) if label_node is not None else default_label(spec, options)
+        if label_node is None and (mixed := renamed(spec, label, other)):
+            return self.wrong(node, path, mixed)
         return ConfiguredComponent(
             kind, label, spec, options if spec.config else None, distribution, other if spec.config else ()
         )

@@ -21,13 +21,16 @@ from typing import Any
 
 import yaml
 
-from cfbench_core.config.component import ConfiguredComponent
+from cfbench_core.config.component import ConfiguredComponent, default_label
 from cfbench_core.config.document import Document
 from cfbench_core.config.fields import nested_of
 from cfbench_core.config.values import shown
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.presets import AUTO, presets_of
 from cfbench_core.specs import ComponentSpec
+
+RESERVED = frozenset({"name", "import", "label", "preset", "options_for"})
+"""Keys of a component's mapping that are not options; no option may have these names."""
 
 Nodes = Mapping[str, yaml.MappingNode]
 """Options as they stand in a document, by combination."""
@@ -153,8 +156,23 @@ def _stated(node: yaml.MappingNode, given: yaml.Node, config: type) -> Nodes:
             raise ProblemError(
                 value, f"options_for.{key.value}", f"must be a mapping of options, got {shown(value)}"
             )
+        for inner, _ in value.value:
+            if str(inner.value) in RESERVED:
+                raise ProblemError(
+                    inner,
+                    f"options_for.{key.value}.{inner.value}",
+                    "is no option; only options depend on the combination",
+                )
         found[str(key.value)] = _together(value, node, config)
     return found
+
+
+def renamed(spec: ComponentSpec, label: str, other: Iterable[tuple[str, Any]]) -> str:
+    """Which combination has options by which a row of the name ``label`` would be called otherwise; "" if none has."""
+    for combination, options in other:
+        if (own := default_label(spec, options)) != label:
+            return f"with its options for {combination} it is {own}, not {label}: list it apart, or give a 'label'"
+    return ""
 
 
 def unknown_combinations(

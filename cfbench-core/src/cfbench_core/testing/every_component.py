@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from cfbench_core.config.decode import RESERVED, decode_options
+from cfbench_core.config.decode import decode_options
 from cfbench_core.config.document import Document
 from cfbench_core.config.fields import Help, Range, hints_of, unwrap
+from cfbench_core.config.options_by_setting import RESERVED
 from cfbench_core.errors import UserError
 from cfbench_core.presets import presets_of, search_problem
 from cfbench_core.registry import Component, Registry, installed
