@@ -86,6 +86,25 @@ def test_another_number_of_items_needs_identifiers(tmp_path: Path) -> None:
     )
 
 
+def test_identifiers_without_an_array_in_their_order_are_refused(tmp_path: Path) -> None:
+    """Items given as users would leave the items in the order of the data."""
+    file = lenskit_ease(tmp_path / "e.npz", ["tea", "rum", "ale", "gin"], np.zeros((4, 4)))
+    said = refusal(file, users=("tea", "rum", "ale", "gin"))
+    assert said.endswith("LensKit's EASEScorer has no array with an order of users, so --users has no effect")
+
+
+def test_weights_have_the_name_by_which_a_run_reads_them(tmp_path: Path) -> None:
+    file = lenskit_ease(tmp_path / "e.npz", ["tea", "rum", "ale", "gin"], np.zeros((4, 4)))
+    with pytest.raises(UserError, match=r"ease\.npz: weights are written as \.safetensors"):
+        convert(file, DATA, tmp_path / "ease.npz")
+    assert not (tmp_path / "ease.npz").exists()
+
+
+def test_identifiers_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "items.txt").write_text("tea\nrum\n", encoding="utf-8-sig")
+    assert read_identifiers(tmp_path / "items.txt") == ("tea", "rum")
+
+
 def test_values_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     weights = np.zeros((4, 4))
     weights[1, 2] = np.nan

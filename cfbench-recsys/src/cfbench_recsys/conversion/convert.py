@@ -67,8 +67,11 @@ def convert(
         check: called with the weights before they are written; it may refuse them.
 
     Raises:
-        UserError: if the file cannot be read as data, is of no known model, or lacks users or items of ``data``.
+        UserError: if the file cannot be read as data, is of no known model, or lacks users or items of ``data``; if no
+            array has an axis of the given identifiers; or if ``out`` is not called .safetensors.
     """
+    if out.suffix != ".safetensors":
+        raise UserError(f"{out}: weights are written as .safetensors, so its name must end in this")
     model = read_model(source)
     form = format_of(model, recommender, str(source))
     orders = _Orders(source, data, form, model, users, items)
@@ -115,6 +118,12 @@ class _Orders:
         self.source, self.form, self.model = source, form, model
         self.wanted = {"users": tuple(data.user_ids.tolist()), "items": tuple(data.item_ids.tolist())}
         self.given = {"users": users or model.users, "items": items or model.items}
+        ordered = {axis for axes in form.axes.values() for name in axes for axis in name.split("+")}
+        for axis, given in (("users", users), ("items", items)):
+            if given is not None and axis not in ordered:
+                raise UserError(
+                    f"{source}: {form.title} has no array with an order of {axis}, so --{axis} has no effect"
+                )
         self.remarks: list[str] = []
         self._found: dict[str, IntArray] = {}
 

@@ -62,7 +62,7 @@ def read_identifiers(path: Path) -> tuple[str, ...]:
         UserError: if the file cannot be read as text.
     """
     try:
-        return tuple(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
+        return tuple(path.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n"))
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"{path}: cannot be read as text with one identifier per line: {one_line(str(error))}"
