@@ -215,6 +215,19 @@ def test_an_explicit_explainer_is_judged_by_what_it_displaces(tmp_path: Path) ->
     assert tuned.trials[0].value == 0.0  # it removes nothing
 
 
+def test_the_setting_in_which_an_explainer_is_tuned_is_named_with_its_options(tmp_path: Path) -> None:
+    """Options that suit one scope and one number of edits may not suit another."""
+    config = study(
+        recommenders=[{"name": "lightgcn", "epochs": 1}],
+        explainers=[{"import": "tunable_lab:RemovesSome", "label": "it"}],
+        protocol={"k": 3, "users": 20, "format": "explicit", "scope": "user-only", "max_edits": [4, 9]},
+    )
+    tuned = tune(config, component="it", trials=2, sample=5, out=tmp_path / "tuned.yaml")
+    where = "debian-python, lightgcn, item level, user-only scope, at most 4 edits"
+    assert f"tuned on {where}:" in (tmp_path / "tuned.yaml").read_text().splitlines()[0]
+    assert tuned.preset("here").search["data"] == where
+
+
 # What cannot be tuned
 
 

@@ -5,7 +5,8 @@
   compared on it.
 - An explainer: by a metric over users who may be explained but are not: they are drawn apart from those whom a run
   with this configuration explains, and nothing that learns (``Context.training``) sees either. It is evaluated at the
-  first K of the configuration, at item level if it can, for its recommender and data set, of which it has one each.
+  first K of the configuration, in its first scope, with its first number of edits, at item level if it can, for its
+  recommender and data set, of which it has one each.
   After the search the best options and those as configured are compared on as many further users, by whom no trial was
   judged, and from whom nothing learns in this comparison (a method that is trained may have learned from them in a trial).
 """
@@ -29,9 +30,11 @@ from cfbench_core.lifecycle.study import (
 )
 from cfbench_core.lifecycle.suite import LifecycleSuite
 from cfbench_core.plan import Column
+from cfbench_core.reports.labels import label_texts
 from cfbench_core.stages import UNITS
 from cfbench_core.tuning import TrialPlan, Tunable, mean_score, reported
 from cfbench_recsys.config import Checkpoints
+from cfbench_recsys.labels import LABEL_FORMATS
 
 QUALITIES = tuple(f"{name}@{k}" for k in (10, 20) for name in ("NDCG", "HR", "Recall"))
 """What a recommender may be judged by, the first by default."""
@@ -137,7 +140,10 @@ def _of_explainer(
     def plan_held_out(candidate: ConfiguredComponent) -> TrialPlan:
         return plan(candidate, held_out)
 
-    where = f"{data.dataset.label}, {recommender.label}, {point['level']} level"
+    labels = label_texts(
+        {name: point[name] for name in ("level", "edit", "scope", "max_edits")}, LABEL_FORMATS
+    )
+    where = ", ".join([data.dataset.label, recommender.label, *labels])
     shared = {"model": model.stages["model"], UNITS: units_stage(suite, setting)}
     return Tunable(
         f"{column.name} of other users", _direction(column), where, plan, shared, held_out=plan_held_out

@@ -95,6 +95,7 @@ class Tuned:
         first = self.trials[0].value
         found = {
             "command": search.command,
+            "data": search.tunable.data,
             "metric": search.tunable.metric,
             "value": float(number(best.value)),
             "as_configured": None if first is None else float(number(first)),
