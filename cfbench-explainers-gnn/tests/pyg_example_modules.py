@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch_geometric.nn import GATConv, GCNConv, GraphNorm, LGConv
 from torch_geometric.nn.models import LightGCN
+from torch_geometric.utils import sort_edge_index
 
 
 class UnionLightGCN(LightGCN):  # type: ignore[misc]
@@ -79,6 +80,20 @@ class Attention(torch.nn.Module):
 
     def forward(self, edge_index: Any) -> Any:
         return self.table.weight + self.layer(self.table.weight, edge_index)
+
+
+class AttentionToSortedEdges(Attention):
+    """Whose layer gets the edges in another order."""
+
+    def forward(self, edge_index: Any) -> Any:
+        return super().forward(sort_edge_index(edge_index, sort_by_row=False))
+
+
+class AttentionToUsers(Attention):
+    """Whose layer gets one direction of each interaction."""
+
+    def forward(self, edge_index: Any) -> Any:
+        return super().forward(edge_index[:, edge_index[0] > edge_index[1]])
 
 
 class MatrixOfItems(TwoTables):

@@ -176,6 +176,23 @@ def test_attention_without_layers_that_have_it_is_one_clear_line(graph_world: Ma
         answered(Config(algorithm="attention"), targets, context)
 
 
+@pytest.mark.parametrize("name", ["AttentionToSortedEdges", "AttentionToUsers"])
+def test_attention_to_edges_in_another_order_is_not_taken_for_that_to_the_edges_of_the_graph(
+    name: str, graph_world: MakeWorld
+) -> None:
+    """PyTorch Geometric goes by their places: interactions would have the attention of others."""
+    world = graph_world("lightgcn", 38, users=8, items=9)
+    model = PyG(RecommenderConfig(factory=f"pyg_example_modules:{name}"))
+    created = model._created(world.graph.shape).module.state_dict()
+    model.load_state({key: value.numpy() for key, value in created.items()}, world.graph)
+    context = Context(model, world.graph, world.graph, world.context.generator)
+    targets = world.targets(2, "item", "user-only").take(slice(0, 2))
+    with pytest.raises(
+        UserError, match=f"{name}: its layer GATConv gets other edges .*, or in another order"
+    ):
+        answered(Config(algorithm="attention"), targets, context)
+
+
 def test_pgexplainer_learns_from_no_edge_of_an_explained_user(monkeypatch: pytest.MonkeyPatch) -> None:
     """Edges are recorded where they are weighted, in the queries with gradients that the training makes."""
     split = kit.split(60)

@@ -108,10 +108,11 @@ def attention_explainer(module: Any, edge_index: Any, weights: Any, name: str) -
     """(2E,) the attention of ``module`` to each directed edge, the greatest of layers and heads.
 
     Raises:
-        UserError: if it has no layers with attention.
+        UserError: if it has no layers with attention, or one of them gets other edges, or these in another order.
     """
     import torch
     from torch_geometric.explain import AttentionExplainer, Explainer
+    from torch_geometric.nn import MessagePassing  # type: ignore[import-untyped]
 
     class WithoutFeatures(torch.nn.Module):
         def __init__(self) -> None:
@@ -121,14 +122,41 @@ def attention_explainer(module: Any, edge_index: Any, weights: Any, name: str) -
         def forward(self, x: Any, edge_index: Any) -> Any:
             return self.module(edge_index, weights)
 
+    passed: dict[Any, Any] = {}
+    elsewhere: list[str] = []
+
+    def note(layer: Any, given: Any) -> None:
+        passed[layer] = given[0]
+
+    def compare(layer: Any, given: Any, messages: Any) -> None:
+        """PyTorch Geometric takes the attention to the first edges of a layer as that to the edges of the module."""
+        if "alpha" in given[0] or getattr(layer, "_alpha", None) is not None:
+            own = passed[layer]
+            if not isinstance(own, torch.Tensor) or not torch.equal(
+                own[:, : edge_index.shape[1]], edge_index
+            ):
+                elsewhere.append(type(layer).__name__)
+
+    layers = [part for part in module.modules() if isinstance(part, MessagePassing)]
+    hooks = [layer.register_propagate_forward_pre_hook(note) for layer in layers]
+    hooks += [layer.register_message_forward_hook(compare) for layer in layers]
     config = {"mode": "regression", "task_level": "graph", "return_type": "raw"}
     explainer = Explainer(WithoutFeatures(), AttentionExplainer(), "model", config, edge_mask_type="object")
     try:
         explanation = explainer(torch.zeros(int(edge_index.max()) + 1, 1), edge_index)
     except ValueError as error:
+        if not elsewhere:
+            raise UserError(
+                f"pyg: {name}: no layer has attention, so there is nothing to explain by it"
+            ) from error
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if elsewhere:
         raise UserError(
-            f"pyg: {name}: no layer has attention, so there is nothing to explain by it"
-        ) from error
+            f"pyg: {name}: its layer {elsewhere[0]} gets other edges than the module, or in another order, so its attention "
+            "cannot be assigned to interactions; pass edge_index on as it is"
+        )
     found: FloatArray = explanation.edge_mask.double().cpu().numpy()
     return found
 
@@ -230,7 +258,7 @@ def _model(block: Block, readout: Callable[[Block, Any], Any]) -> Any:
 @functools.cache
 def _mask_layer() -> Any:
     """The class of a layer that passes x through and returns the mask of each edge: 1 where none is set."""
-    from torch_geometric.nn import MessagePassing  # type: ignore[import-untyped]
+    from torch_geometric.nn import MessagePassing
 
     class EdgeMask(MessagePassing):  # type: ignore[misc]
         def forward(self, x: Any, edge_index: Any) -> Any:
