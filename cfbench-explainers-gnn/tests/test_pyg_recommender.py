@@ -356,6 +356,11 @@ def test_weights_that_do_not_fit_are_one_clear_line() -> None:
     with pytest.raises(UserError, match=r"do not fit .* size mismatch for embedding.weight") as raised:
         PyG(MODULES["light"]).load_state({**state, "embedding.weight": state["embedding.weight"][1:]}, graph)
     assert "\n" not in str(raised.value)
+    of_parallel = {f"module.{name}": array for name, array in state.items()}  # as DataParallel names them
+    with pytest.raises(
+        UserError, match=r'Missing .* "embedding.weight"\. Unexpected .* "module.embedding.weight"'
+    ):
+        PyG(MODULES["light"]).load_state(of_parallel, graph)
 
 
 @pytest.mark.parametrize(
@@ -386,7 +391,9 @@ def test_weights_are_read_from_a_state_dict_and_nothing_in_it_is_executed(tmp_pa
     model.load_state(state, graph)
     assert np.array_equal(model.state()["embedding.weight"], module.embedding.weight.detach().numpy())
     torch.save(module, tmp_path / "whole.pt")
-    with pytest.raises(UserError, match="not a state dict that can be read safely"):
+    with pytest.raises(
+        UserError, match="read safely: it holds more than tensors; save the module's weights by"
+    ):
         given_weights(tmp_path / "whole.pt", data)
 
 

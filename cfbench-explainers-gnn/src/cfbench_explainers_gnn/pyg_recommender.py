@@ -30,6 +30,7 @@ binary cross-entropy has the link ``sigmoid``.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
@@ -195,7 +196,7 @@ class PyG:
         try:
             graph.wrapper.load_state_dict(tensors)
         except RuntimeError as error:
-            reason = one_line(" ".join(str(error).split()).replace("module.", ""))
+            reason = one_line(re.sub(r'(["\s])module\.', r"\1", " ".join(str(error).split())))
             raise UserError(f"pyg: the weights do not fit {self.config.factory}: {reason}") from None
         self._state = dict(state)
         graph.wrapper.eval().requires_grad_(False)

@@ -45,6 +45,8 @@ def _state_dict(path: Path) -> State:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises various types for a file that is not a state dict
         first_line = one_line((str(error).strip().splitlines() or [""])[0])
+        if "Weights only load failed" in first_line:  # and torch advises to execute what is in the file
+            first_line = "it holds more than tensors; save the module's weights by torch.save(module.state_dict(), FILE)"
         raise UserError(f"{path}: is not a state dict that can be read safely: {first_line}") from None
     if not isinstance(found, Mapping) or not all(isinstance(value, torch.Tensor) for value in found.values()):
         raise UserError(f"{path}: must hold a state dict, tensors by name")

@@ -201,6 +201,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         found = _torch().load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises various types for a file that is not a state dict
         first_line = (str(error).strip().splitlines() or [""])[0]
+        if "Weights only load failed" in first_line:  # and torch advises to execute what is in the file
+            first_line = "it holds more than tensors; save the module's weights by torch.save(module.state_dict(), FILE)"
         raise UserError(f"{path}: is not a state dict that can be read safely: {first_line}") from None
     if not isinstance(found, Mapping):
         raise UserError(f"{path}: holds {type(found).__name__}; it must hold a state dict")
