@@ -195,7 +195,7 @@ class HalfPrecision(TwoTables):
 
 
 class TableCalledX(torch.nn.Module):
-    """A table of its own under the name that the features of other modules have."""
+    """A table under the name that the features of other modules have."""
 
     def __init__(self, num_nodes: int, width: int = 5) -> None:
         super().__init__()

@@ -91,7 +91,7 @@ def test_a_module_may_have_a_table_called_x() -> None:
     fitted = PyG(config)
     fitted.fit(split_of(graph()), lambda *name: np.random.default_rng(0))
     assert set(fitted.state()) == {"x"}
-    with pytest.raises(UserError, match="TwoCalledX has 'x' of its own and takes 'x' as an argument"):
+    with pytest.raises(UserError, match="TwoCalledX has a parameter 'x' and takes 'x' as an argument"):
         PyG(own("TwoCalledX")).load_state(fitted.state(), graph())
 
 

@@ -166,7 +166,7 @@ def run_analysis(
     except UserError:
         raise
     except Exception as error:  # somebody else's code
-        by = f"{component.distribution} {component.distribution_version}"
+        by = component.owner
         raise UserError(f"{spec.id} of {by} failed: {_first_line(error)}") from error
     return Answer(
         spec.name,

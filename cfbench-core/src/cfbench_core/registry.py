@@ -27,6 +27,11 @@ class Component:
     distribution: str
     distribution_version: str
 
+    @property
+    def owner(self) -> str:
+        """ "cfbench-recsys 0.1.0"."""
+        return f"{self.distribution} {self.distribution_version}".rstrip()
+
 
 @dataclass(frozen=True)
 class Plugin:
@@ -128,7 +133,7 @@ class Registry:
         return [c for c in self.components() if c.spec.id == id or c.spec.id.endswith("/" + id)]
 
     def _conflict(self, id: str) -> str:
-        owners = " and ".join(f"{c.distribution} {c.distribution_version}" for c in self._defined[id])
+        owners = " and ".join(c.owner for c in self._defined[id])
         return f"{id} is defined by both {owners}: uninstall one of them"
 
 

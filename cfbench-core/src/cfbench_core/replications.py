@@ -240,7 +240,7 @@ def loaded_replication(component: Component) -> Replication:
     try:
         found = resolve(component.spec.target)()
     except Exception as error:
-        by = f"{component.distribution} {component.distribution_version}".rstrip()
+        by = component.owner
         what = one_line(f"{type(error).__name__}: {error}")
         raise UserError(f"{component.spec.id} of {by} cannot be read: {what}") from error
     if not isinstance(found, Replication):

@@ -147,7 +147,7 @@ def describe_used(suite: str, config: Any, plan: Plan, registry: Registry) -> li
     in_stages = {id for stage in plan.stages() for id in _component_ids(stage.parameters)}
     for id in [f"{suite}/suite/{suite}", *sorted(in_stages - known)]:
         for found in registry.by_id(id):
-            owner = f"{found.distribution} {found.distribution_version}"
+            owner = found.owner
             used.append((found.spec.name, found.spec, owner))
     described = [
         {

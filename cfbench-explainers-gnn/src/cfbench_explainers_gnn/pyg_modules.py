@@ -111,8 +111,8 @@ class GraphModule:
         names = set(inspect.signature(call).parameters)
         if FEATURES in names and hasattr(module, FEATURES):
             raise UserError(
-                f"pyg: {reference} has {FEATURES!r} of its own and takes {FEATURES!r} as an argument, which stands "
-                "under this name in the weights; rename its own"
+                f"pyg: {reference} has a parameter {FEATURES!r} and takes {FEATURES!r} as an argument, which stands "
+                "under this name in the weights; rename the parameter"
             )
         if "edge_index" not in names:
             raise UserError(

@@ -65,8 +65,8 @@ def refusal(source: Path, data: Interactions = DATA, **options: tuple[str, ...])
 
 
 def test_missing_items_are_named(tmp_path: Path) -> None:
-    said = refusal(lenskit_ease(tmp_path / "e.npz", ["tea", "rum"], np.zeros((2, 2))))
-    assert said.endswith("2 of 4 items of the data set are not in the model: ale, gin")
+    message = refusal(lenskit_ease(tmp_path / "e.npz", ["tea", "rum"], np.zeros((2, 2))))
+    assert message.endswith("2 of 4 items of the data set are not in the model: ale, gin")
 
 
 def test_identifiers_must_be_as_many_as_the_arrays_have_and_each_one_once(tmp_path: Path) -> None:
@@ -89,8 +89,10 @@ def test_another_number_of_items_needs_identifiers(tmp_path: Path) -> None:
 def test_identifiers_without_an_array_in_their_order_are_refused(tmp_path: Path) -> None:
     """Items given as users would leave the items in the order of the data."""
     file = lenskit_ease(tmp_path / "e.npz", ["tea", "rum", "ale", "gin"], np.zeros((4, 4)))
-    said = refusal(file, users=("tea", "rum", "ale", "gin"))
-    assert said.endswith("LensKit's EASEScorer has no array with an order of users, so --users has no effect")
+    message = refusal(file, users=("tea", "rum", "ale", "gin"))
+    assert message.endswith(
+        "LensKit's EASEScorer has no array with an order of users, so --users has no effect"
+    )
 
 
 def test_weights_have_the_name_by_which_a_run_reads_them(tmp_path: Path) -> None:
@@ -108,14 +110,14 @@ def test_identifiers_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
 def test_values_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     weights = np.zeros((4, 4))
     weights[1, 2] = np.nan
-    said = refusal(lenskit_ease(tmp_path / "e.npz", DATA.item_ids.tolist(), weights))
-    assert said.endswith("weight has values that are not finite")
+    message = refusal(lenskit_ease(tmp_path / "e.npz", DATA.item_ids.tolist(), weights))
+    assert message.endswith("weight has values that are not finite")
 
 
 def test_an_unknown_model_is_described(tmp_path: Path) -> None:
     np.savez(tmp_path / "other.npz", tower=np.zeros((2, 3)))
-    said = refusal(tmp_path / "other.npz")
-    assert "no known model; it holds arrays: tower (2, 3). Known: the two-tower MF of LXR" in said
+    message = refusal(tmp_path / "other.npz")
+    assert "no known model; it holds arrays: tower (2, 3). Known: the two-tower MF of LXR" in message
 
 
 def implicit_als(path: Path, **changes: object) -> Path:
@@ -130,7 +132,7 @@ def implicit_als(path: Path, **changes: object) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"item_factors": np.full((4, 2), "one")}, "item_factors must be real numbers, has the type <U3"),
         (
@@ -152,10 +154,10 @@ def implicit_als(path: Path, **changes: object) -> Path:
     ],
 )
 def test_arrays_and_options_that_no_recommender_takes_are_one_clear_line(
-    tmp_path: Path, changes: dict[str, object], said: str
+    tmp_path: Path, changes: dict[str, object], message: str
 ) -> None:
     line = refusal(implicit_als(tmp_path / "als.npz", **changes))
-    assert said in line and "allow_pickle" not in line
+    assert message in line and "allow_pickle" not in line
 
 
 def recbole_lightgcn(path: Path, layers: object, **further: torch.Tensor) -> Path:
@@ -168,7 +170,7 @@ def recbole_lightgcn(path: Path, layers: object, **further: torch.Tensor) -> Pat
 
 
 @pytest.mark.parametrize(
-    ("layers", "said"),
+    ("layers", "message"),
     [
         (2.7, "the option 'n_layers' must be a whole number, is 2.7"),
         (True, "the option 'n_layers' must be a number, is True"),
@@ -176,8 +178,8 @@ def recbole_lightgcn(path: Path, layers: object, **further: torch.Tensor) -> Pat
         (None, "the option 'n_layers' must be a number, is None"),
     ],
 )
-def test_a_number_of_layers_that_is_none_is_not_rounded(tmp_path: Path, layers: object, said: str) -> None:
-    assert refusal(recbole_lightgcn(tmp_path / "m.pt", layers)).endswith(said)
+def test_a_number_of_layers_that_is_none_is_not_rounded(tmp_path: Path, layers: object, message: str) -> None:
+    assert refusal(recbole_lightgcn(tmp_path / "m.pt", layers)).endswith(message)
     assert convert(recbole_lightgcn(tmp_path / "m.pt", 2), DATA, tmp_path / "w.safetensors").options == {
         "layers": 2
     }
@@ -185,8 +187,8 @@ def test_a_number_of_layers_that_is_none_is_not_rounded(tmp_path: Path, layers: 
 
 def test_a_model_with_further_layers_is_not_read_as_the_one_without_them(tmp_path: Path) -> None:
     """With an autoencoder of two hidden layers as wide as there are items, all shapes fit the first and third layer."""
-    said = refusal(recbole_lightgcn(tmp_path / "m.pt", 2, **{"gcn.weight": torch.eye(2)}))
-    assert "is not RecBole's LightGCN: it has further arrays, gcn.weight" in said
+    message = refusal(recbole_lightgcn(tmp_path / "m.pt", 2, **{"gcn.weight": torch.eye(2)}))
+    assert "is not RecBole's LightGCN: it has further arrays, gcn.weight" in message
     wide = {f"{side}.{n}.weight": torch.eye(4) for side in ("encoder", "decoder") for n in (0, 2, 4)}
     biases = {name.replace("weight", "bias"): torch.zeros(4) for name in wide}
     torch.save(
@@ -208,7 +210,7 @@ def test_damaged_files_of_numpy_are_refused_without_advice_to_execute_them(
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"items": 4}, "items must be a list of identifiers"),
         ({"users": "abc"}, "users must be a list of identifiers"),
@@ -218,14 +220,14 @@ def test_damaged_files_of_numpy_are_refused_without_advice_to_execute_them(
     ],
 )
 def test_a_file_of_torch_with_anything_else_in_place_of_a_list_is_refused(
-    tmp_path: Path, changes: dict[str, object], said: str
+    tmp_path: Path, changes: dict[str, object], message: str
 ) -> None:
     holds = {
         "library": "lenskit", "model": "ImplicitMF", "options": {"weight": 1.0, "regularization": 1.0},
         "state_dict": {"item_embeddings": torch.zeros(4, 2)},
     }  # fmt: skip
     torch.save({**holds, **changes}, tmp_path / "mf.pt")
-    assert said in refusal(tmp_path / "mf.pt")
+    assert message in refusal(tmp_path / "mf.pt")
 
 
 def test_identifiers_may_be_a_tensor_and_weights_of_16_bits(tmp_path: Path) -> None:
@@ -257,19 +259,19 @@ def test_nothing_in_a_file_is_executed(tmp_path: Path, name: str) -> None:
         torch.save({"state_dict": Program(mark)}, file)
     else:
         np.savez(file, weights=np.array([Program(mark)], dtype=object))
-    said = refusal(file)
-    assert "without executing what it holds" in said or "cannot be read as arrays" in said
+    message = refusal(file)
+    assert "without executing what it holds" in message or "cannot be read as arrays" in message
     assert not mark.exists()
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [("gone.pt", "no such file"), ("model.h5", "it must be .safetensors, .npz, .pt or .pth")],
 )
-def test_a_file_that_is_not_there_or_of_another_form(tmp_path: Path, name: str, said: str) -> None:
+def test_a_file_that_is_not_there_or_of_another_form(tmp_path: Path, name: str, message: str) -> None:
     if name.endswith(".h5"):
         (tmp_path / name).write_bytes(b"\x89HDF")
-    assert said in refusal(tmp_path / name)
+    assert message in refusal(tmp_path / name)
 
 
 @settings(deadline=None, max_examples=60)

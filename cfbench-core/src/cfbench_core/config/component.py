@@ -146,7 +146,7 @@ class ConfiguredComponent:
 
 def with_defaults(component: Component) -> ConfiguredComponent:
     """An installed component with the defaults of its configuration."""
-    spec, owner = component.spec, f"{component.distribution} {component.distribution_version}"
+    spec, owner = component.spec, component.owner
     options = options_class(spec, owner)() if spec.config else None
     return ConfiguredComponent(spec.kind, default_label(spec, options), spec, options, owner)
 

@@ -68,7 +68,7 @@ def decode_experiment(document: Document, registry: Registry) -> tuple[Any, Any]
     name = decoder.suite_name()
     try:
         component = registry.find(name, "suite", name)
-        suite = loaded(component.spec.target, component.spec, _owner(component))()
+        suite = loaded(component.spec.target, component.spec, component.owner)()
     except UserError as error:
         raise UserError(f"{document.where(decoder.value_of('suite'))}: suite: {error}") from error
     decoder.suite = suite
@@ -87,7 +87,7 @@ def decode_options(component: Component, document: Document, registry: Registry)
     Raises:
         UserError: with one line for everything that is wrong.
     """
-    spec, owner = component.spec, _owner(component)
+    spec, owner = component.spec, component.owner
     decoder = _Decoder(document, registry)
     config = options_class(spec, owner) if spec.config else _NothingToSet
     options = decoder.dataclass(document.root, config, "")
@@ -117,7 +117,7 @@ def decode_settings(document: Document, cls: type, suite: str, registry: Registr
     """
     component = registry.find(suite, "suite", suite)
     decoder = _Decoder(document, registry)
-    decoder.name, decoder.suite = suite, loaded(component.spec.target, component.spec, _owner(component))()
+    decoder.name, decoder.suite = suite, loaded(component.spec.target, component.spec, component.owner)()
     decoder.check_secrets()
     found = decoder.dataclass(document.root, cls, "")
     decoder.raise_errors()
@@ -403,7 +403,7 @@ class _Decoder:
                 suite = CORE if kind in CORE_KINDS else self.name
                 component = self.registry.find(suite, kind, str(name_node.value))
                 spec = component.spec
-                distribution = _owner(component)
+                distribution = component.owner
                 find_module(spec, distribution)
             config = options_class(spec, distribution) if spec.config else _NothingToSet
         except UserError as error:
@@ -441,10 +441,6 @@ class _Decoder:
             for name, own in nodes.items()
         }
         return WRONG if any(options is WRONG for options in found.values()) else tuple(found.items())
-
-
-def _owner(component: Component) -> str:
-    return f"{component.distribution} {component.distribution_version}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -110,7 +110,7 @@ def _show(component: Component, registry: Registry) -> None:
             if axis in spec.provides
         },
         "needs": needed(spec, axes) if spec.needs else "",
-        "from": f"{component.distribution} {component.distribution_version}",
+        "from": component.owner,
         "code": spec.target,
     }
     output.pairs({name: fact for name, fact in facts.items() if fact})

@@ -49,7 +49,7 @@ def _brings(plugin: Plugin) -> str:
 
 def _conflicts(registry: Registry) -> None:
     for id, owners in registry.conflicts().items():
-        names = " and ".join(f"{owner.distribution} {owner.distribution_version}" for owner in owners)
+        names = " and ".join(component.owner for component in owners)
         click.secho(f"\n{id} is defined by {names}: neither is used. Uninstall one of them.", fg="yellow")
 
 
