@@ -86,7 +86,10 @@ def state_of(
 
 
 def commit_of(origin: dict[str, Any]) -> str:
-    """Of the sources that computed it; of those that stored it where the run did not know; empty if neither is recorded."""
+    """Of the sources that computed it, all of them where runs differ; of those that stored it where the run did not know;
+    empty if neither is recorded."""
+    if by_run := origin.get("commits_by_run"):
+        return ", ".join(sorted({*map(str, by_run.values())}))
     for key in ("commit_of_the_run", "commit", "commit_after", "commit_when_stored"):
         found = origin.get(key)
         if isinstance(found, dict):

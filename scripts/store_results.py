@@ -114,7 +114,7 @@ def write_origin(
     more: Mapping[str, Any] | None = None,
     commit_of_run: str | None = None,
 ) -> None:
-    """NAME.json: how the table was made. Commit, hardware and versions are those of the first run."""
+    """NAME.json: how the table was made. Hardware, versions, and the commit if all have one, are those of the first run."""
     environment = runs[0].environment
     about = {
         "command": command,
@@ -126,8 +126,25 @@ def write_origin(
         "elapsed_seconds": round(sum(map(elapsed_seconds, runs)), 1),
     }
     if len(runs) > 1:
-        about["elapsed_seconds_by_run"] = {run.directory.name: round(elapsed_seconds(run), 1) for run in runs}
+        names = names_of(runs)
+        seconds = [round(elapsed_seconds(run), 1) for run in runs]
+        about["elapsed_seconds_by_run"] = dict(zip(names, seconds, strict=True))
+        commits = [commit_of({"commit_of_the_run": source_of(run, commit_of_run)}) for run in runs]
+        if len({*commits}) > 1:
+            about["commits_by_run"] = dict(zip(names, commits, strict=True))
     Path(f"{name}.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
+def names_of(runs: Sequence[Run]) -> list[str]:
+    """Their folders' names, of which a second one is called "table-5 (2)"."""
+    names: list[str] = []
+    for run in runs:
+        name, count = run.directory.name, 1
+        while name in names:
+            count += 1
+            name = f"{run.directory.name} ({count})"
+        names.append(name)
+    return names
 
 
 def source_of(run: Run, commit_of_run: str | None) -> dict[str, Any] | None:

@@ -136,6 +136,15 @@ def test_the_commits_of_a_result_are_those_of_its_rows_where_its_file_names_none
     assert index_results.result(tmp_path, "speed", ["speed"])["commit"] == "3333333"
 
 
+def test_the_commits_of_a_result_are_those_of_its_runs_where_they_differ() -> None:
+    origin = {
+        "commit_of_the_run": {"commit": "b"},
+        "commits_by_run": {"table-5": "b", "table-5 (2)": "a", "six": "b"},
+    }
+    assert index_results.commit_of(origin) == "a, b"
+    assert index_results.commit_of({"commit_of_the_run": {"commit": "b"}}) == "b"
+
+
 def test_every_table_belongs_to_a_result() -> None:
     index = json.loads((RESULTS / "index.json").read_text(encoding="utf-8"))
     listed = [table["file"] for result in index["results"] for table in result["tables"]]
