@@ -69,8 +69,8 @@ def test_prince_gave_as_many_answers_of_its_authors_as_the_evidence_names() -> N
         ("c2explainer", "masks", "authors", (20, 20)),
         ("unr-explainer", "searches", "authors", (100, 100)),
         ("grease", "searches", "authors", (18, 20)),
-        ("clear", "searches", "authors, double precision", (20, 20)),
-        ("clear", "searches", "authors", (18, 20)),
+        ("clear", "searches", "authors, double precision", (19, 20)),
+        ("clear", "searches", "authors", (16, 20)),
     ],
 )
 def test_graph_explainers_gave_as_many_sets_of_their_authors(
@@ -81,8 +81,8 @@ def test_graph_explainers_gave_as_many_sets_of_their_authors(
     largest = stored.sort_values("units").iloc[-1]
     assert largest["units"] == units
     assert round(largest["identical"] * units) == same
-    said = f"{same} of {units}" if (method, same) != ("clear", 18) else "18 in single precision"
-    assert said in evidence(f"explainer/{method}")
+    stated = f"{same} of {units}" if (method, same) != ("clear", 16) else "16 in single precision"
+    assert stated in evidence(f"explainer/{method}")
 
 
 @pytest.mark.parametrize("generator", ["nrt", "peter", "cer", "pepler", "xrec"])

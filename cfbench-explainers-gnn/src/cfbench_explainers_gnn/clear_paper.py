@@ -30,9 +30,9 @@ Adaptations to recommendation:
 
 Agreement with the authors' loop, on the first items of 20 users of Amazon Fashion (LightGCN, K = 5, k-hop 3, no budget of
 edits), both trained on the same 40 units from the same initial weights, with the same noise and draws: after 2001 epochs the
-same set for 18 of 20, a mean Jaccard index of .999, PN-S 1.0 for both, with 155.95 and 155.80 edges. In double precision,
-after 1000 epochs, the same set for 20 of 20: the difference is one of rounding. With other random numbers PN-S is 1.0 with
-156.45 edges, no set is the same, and the index is .95, for nearly all edges of a unit's graph are removed
+same set for 16 of 20, a mean Jaccard index of .999, PN-S 1.0 for both, with 159.1 and 159.0 edges. In double precision,
+after 1000 epochs, the same set for 19 of 20 (.9996): most of the difference is rounding. With other random numbers PN-S is
+.95 with 155.5 edges, no set is the same, and the index is .90, for nearly all edges of a unit's graph are removed
 (``benchmarks/authors_graph_searches.py``, ``docs/results/authors-graph-searches.csv``).
 
 Cost: one evaluation of the recommender with its gradient for each unit and epoch from ``plain`` on; one query in explaining.
