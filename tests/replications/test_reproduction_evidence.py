@@ -68,7 +68,7 @@ def test_prince_gave_as_many_answers_of_its_authors_as_the_evidence_names() -> N
         ("cf2", "masks", "authors", (20, 20)),
         ("c2explainer", "masks", "authors", (20, 20)),
         ("unr-explainer", "searches", "authors", (100, 100)),
-        ("grease", "searches", "authors", (18, 20)),
+        ("grease", "searches", "authors", (19, 20)),
         ("clear", "searches", "authors, double precision", (19, 20)),
         ("clear", "searches", "authors", (16, 20)),
     ],
