@@ -1,9 +1,9 @@
 """An explainer's edit of one unit when some interactions must stay.
 
 - An explainer of importances is queried as before; its edit is derived from the importances of the other interactions.
-- One that searches edits of the user's own interactions gets a history without the locked ones, so it cannot propose them
-  (they are no candidates for recommendation all the same); in other scopes it gets a scope without them. An edit that
-  touches a locked interaction nevertheless counts as no answer.
+- One that searches edits of the user's interactions gets a history without the locked ones, so it cannot propose them;
+  they are still no candidates for recommendation. In other scopes it gets a scope without them. An edit that touches a
+  locked interaction nevertheless counts as no answer.
 
 Either edit is verified and pruned on the user's real history, as the protocol of the run says.
 """
