@@ -8,7 +8,8 @@ The lists of ``--users`` users (500), top ``--k`` (5), at item level, each expla
 one thread; presets that are named like the data set (recommender) or ``DATASET-RECOMMENDER`` (explainer) are used. The
 first batch is done twice, and timed the second time: what a method computes once for all users is not in it.
 Times are CPU time of explaining alone: what stands in the way of other programs does not count, but the
-processor's speed does, so compare within one machine. Explicit answers are verified on the model as in a run.
+processor's speed does, so compare within one machine. Explicit answers are derived, verified and
+pruned as in a run.
 "sets" are partial answers that a search evaluated on sums without querying the model; "metrics" is the default
 metrics of importances.
 ``--keep NAME`` writes NAME.csv (rows of other explainers stay) and NAME.json.
@@ -33,6 +34,7 @@ from typing import Any
 
 from results import keep
 
+COMMAND = "python benchmarks/explainers.py DATASET RECOMMENDER ... --keep NAME"
 METRICS = "metrics"
 SAME = ["dataset", "model", "explainer", "format", "level", "scope", "k"]
 """What a row is about: one that is measured again takes the place of an older one."""
@@ -61,7 +63,6 @@ def main() -> None:
     if options.one:
         print(json.dumps(measure(options)))
         return
-    rows: list[dict[str, Any]] = []
     print(
         f"{'':28s}{'format':10s}{'ms each':>10s}{'evaluations':>13s}{'pre-training':>14s}{'peak memory':>13s}"
     )
@@ -69,16 +70,11 @@ def main() -> None:
         folder = options.model_folder or temporary
         Path(folder).mkdir(parents=True, exist_ok=True)
         for explainer in options.explainers or [*all_explainers(), METRICS]:
-            for row in in_a_process(explainer, folder):
-                rows.append(row)
+            rows = in_a_process(explainer, folder)
+            for row in rows:
                 print(line(row), flush=True)
-    if options.keep:
-        keep(
-            Path(options.keep),
-            rows,
-            SAME,
-            "python benchmarks/explainers.py DATASET RECOMMENDER ... --keep NAME",
-        )
+            if options.keep and rows:
+                keep(Path(options.keep), rows, SAME, COMMAND)
 
 
 def line(row: Mapping[str, Any]) -> str:
@@ -255,12 +251,11 @@ class Study:
     def time_explanations(self, cell: Any, format: str) -> dict[str, Any]:
         """CPU seconds and model evaluations of one explanation; seconds of pre-training."""
         from cfbench_core.config import create
-        from cfbench_recsys.answers import smallest_prefix, verify
+        from cfbench_recsys.answers import derived, postprocessed
         from cfbench_recsys.targets import Answer
 
         stage = cell.stages["explanations"]
-        stage = stage.inputs.get("importances", stage)
-        explainer = create(stage.parameters["explainer"])
+        explainer = create(stage.inputs.get("source", stage).parameters["explainer"])
         prepared, state = 0.0, None
         if hasattr(explainer, "prepare"):
             started = time.process_time()
@@ -279,8 +274,10 @@ class Study:
                 looked_at.extend(answer.details.get("sets", ()))
             else:
                 importances = explainer.importances(targets, context)
-                edits = smallest_prefix(context.model, targets, importances, context.interactions)
-            verify(context.model, targets, edits, context.interactions)
+                how = stage.parameters["postprocess"]["derive"]
+                edits = derived(context.model, targets, importances, context.interactions, how)
+            settings = stage.parameters["postprocess"]
+            postprocessed(context.model, targets, edits, context.interactions, settings)
 
         seconds, units = self._timed(
             explain,
