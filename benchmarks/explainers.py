@@ -299,7 +299,7 @@ class Study:
         from cfbench_recsys.observations import ImplicitObservations
 
         cell = self.cell("random", "implicit")
-        metrics = [create(parameters) for parameters in cell.stages["scores"].parameters["metrics"]]
+        metrics = [create(entry["metric"]) for entry in cell.stages["scores"].parameters["metrics"]]
         random = np.random.default_rng(1)
 
         def score(targets: Any) -> None:

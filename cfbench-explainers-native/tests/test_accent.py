@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
 from cfbench_core.api import prepare
+from cfbench_core.errors import UserError
 from cfbench_explainers_native.accent import Accent, Config
 from cfbench_recsys.edits import Edits
 from cfbench_recsys.scoring import BLOCK, target_ranks
@@ -262,6 +263,13 @@ def loss_without(model, history, options, excluded):
 
     best = minimize(objective, np.zeros(len(own)), method="BFGS", options={"gtol": 1e-9}).x
     return own, own + best * free
+
+
+@pytest.mark.parametrize("effect", ["leave-one-out", "input-gradient"])
+@pytest.mark.parametrize("options", [{"damping": 0.1}, {"negatives": 0.0}], ids=str)
+def test_options_of_the_fitted_user_are_refused_where_none_is_fitted(effect, options):
+    with pytest.raises(UserError, match=f"{next(iter(options))}: has no effect with effect: {effect}"):
+        Config(effect=effect, **options)
 
 
 @pytest.mark.parametrize("bent", [False, True])

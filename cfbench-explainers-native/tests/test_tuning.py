@@ -28,12 +28,17 @@ def test_a_method_as_published_has_nothing_to_search(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "searched"),
-    [({}, ["kernel_width", "ridge"]), ({"sampling": "draws"}, ["ridge"])],
+    ("name", "options", "searched"),
+    [
+        ("lime-rs", {}, ["kernel_width", "ridge"]),
+        ("lime-rs", {"sampling": "draws"}, ["ridge"]),
+        ("accent", {}, ["rivals"]),
+        ("accent", {"effect": "influence"}, ["rivals", "damping", "negatives"]),
+    ],
     ids=str,
 )
 def test_an_option_that_the_configuration_refuses_is_not_searched(
-    options: dict[str, Any], searched: list[str]
+    name: str, options: dict[str, Any], searched: list[str]
 ) -> None:
-    search = open_search(study({"name": "lime-rs", **options}), component="lime-rs-cfbench")
+    search = open_search(study({"name": name, **options}), component=f"{name}-cfbench")
     assert [dimension.name for dimension in search.space] == searched

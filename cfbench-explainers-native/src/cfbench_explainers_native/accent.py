@@ -59,7 +59,9 @@ from typing import Annotated, Literal
 import numpy as np
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.component import not_default
 from cfbench_core.config.variants import Variant, check_variant
+from cfbench_core.errors import UserError
 from cfbench_core.specs import Capabilities, ComponentSpec
 from cfbench_explainers_native.accent_paper import PaperAccent, PaperOptions
 from cfbench_explainers_native.fitted_user import Fit, user_vectors
@@ -123,6 +125,10 @@ class Config:
 
     def __post_init__(self) -> None:
         check_variant(self)
+        fitted = self.effect in ("influence", "refit")
+        for name in () if fitted else ("damping", "negatives"):
+            if name in not_default(self):
+                raise UserError(f"{name}: has no effect with effect: {self.effect}, which fits no user's vector")
 
     @property
     def needs(self) -> Mapping[str, Capabilities]:

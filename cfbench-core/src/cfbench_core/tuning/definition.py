@@ -49,7 +49,7 @@ class Search:
     @property
     def configured(self) -> dict[str, Any]:
         """What is searched, as it was configured."""
-        return {dimension.name: _option(self.reference, dimension.name) for dimension in self.space}
+        return {dimension.name: option_of(self.reference, dimension.name) for dimension in self.space}
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Search:
         }
 
 
-def _option(reference: ConfiguredComponent, name: str) -> Any:
+def option_of(reference: ConfiguredComponent, name: str) -> Any:
     value = reference.options
     for key in name.split("."):
         value = getattr(value, key)

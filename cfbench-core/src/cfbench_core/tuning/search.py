@@ -27,7 +27,7 @@ from cfbench_core.runner import Results, run_plan
 from cfbench_core.specs import CORE_KINDS
 from cfbench_core.stages import Stage, Task
 from cfbench_core.store import Store
-from cfbench_core.tuning.definition import Search
+from cfbench_core.tuning.definition import Search, option_of
 from cfbench_core.tuning.journal import Journal, Trial
 from cfbench_core.tuning.protocol import TrialPlan
 from cfbench_core.tuning.results import Tuned, write_configuration
@@ -246,7 +246,10 @@ def _space_of(reference: ConfiguredComponent) -> tuple[Dimension, ...]:
 
 def _is_refused(reference: ConfiguredComponent, dimension: Dimension) -> bool:
     """Whether an option has no meaning with the others: the configuration refuses all values but the present one."""
+    present = option_of(reference, dimension.name)
     for value in dimension.choices or (dimension.low, dimension.high):
+        if value == present:
+            continue
         try:
             reference.with_options({dimension.name: value})
         except (ValueError, UserError):
