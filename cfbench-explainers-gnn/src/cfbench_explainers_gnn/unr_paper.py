@@ -29,8 +29,8 @@ Adaptations to recommendation (CFExpRec, sec. 3.4.2):
 - A set that was scored before is not scored again. This changes no number.
 
 Agreement with the authors' loop: on 100 items of 20 users of Amazon Fashion (LightGCN, K = 5, k-hop 3) it returns the same
-set for each when it draws the same random numbers, PN-S .67 with 2.25 edges; with others .65 with 2.38 edges and the same
-set for 65 of 100 (``benchmarks/authors_graph_searches.py``, ``docs/results/authors-graph-searches.csv``).
+set for each when it draws the same random numbers, PN-S .73 with 2.0 edges; with others .75 with 2.4 edges and the same
+set for 64 of 100 (``benchmarks/authors_graph_searches.py``, ``docs/results/authors-graph-searches.csv``).
 
 Cost: a query for each new set; the largest cost is 501 of them for each unit without a success.
 """
