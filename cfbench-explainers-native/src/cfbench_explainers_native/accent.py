@@ -128,7 +128,9 @@ class Config:
         fitted = self.effect in ("influence", "refit")
         for name in () if fitted else ("damping", "negatives"):
             if name in not_default(self):
-                raise UserError(f"{name}: has no effect with effect: {self.effect}, which fits no user's vector")
+                raise UserError(
+                    f"{name}: has no effect with effect: {self.effect}, which fits no user's vector"
+                )
 
     @property
     def needs(self) -> Mapping[str, Capabilities]:
