@@ -8,8 +8,7 @@ The lists of ``--users`` users (500), top ``--k`` (5), at item level, each expla
 one thread; presets that are named like the data set (recommender) or ``DATASET-RECOMMENDER`` (explainer) are used. The
 first batch is done twice, and timed the second time: what a method computes once for all users is not in it.
 Times are CPU time of explaining alone: what stands in the way of other programs does not count, but the
-processor's speed does, so compare within one machine. Explicit answers are derived, verified and
-pruned as in a run.
+processor's speed does, so compare within one machine. Explicit answers are derived, verified and pruned as in a run.
 "sets" are partial answers that a search evaluated on sums without querying the model; "metrics" is the default
 metrics of importances.
 ``--keep NAME`` writes NAME.csv (rows of other explainers stay) and NAME.json.
@@ -256,6 +255,7 @@ class Study:
 
         stage = cell.stages["explanations"]
         explainer = create(stage.inputs.get("source", stage).parameters["explainer"])
+        settings = stage.parameters.get("postprocess", {})  # importances have none
         prepared, state = 0.0, None
         if hasattr(explainer, "prepare"):
             started = time.process_time()
@@ -274,9 +274,7 @@ class Study:
                 looked_at.extend(answer.details.get("sets", ()))
             else:
                 importances = explainer.importances(targets, context)
-                how = stage.parameters["postprocess"]["derive"]
-                edits = derived(context.model, targets, importances, context.interactions, how)
-            settings = stage.parameters["postprocess"]
+                edits = derived(context.model, targets, importances, context.interactions, settings["derive"])
             postprocessed(context.model, targets, edits, context.interactions, settings)
 
         seconds, units = self._timed(

@@ -66,6 +66,7 @@ class Search:
 
 
 def option_of(reference: ConfiguredComponent, name: str) -> Any:
+    """The value of an option; ``outer.inner`` is one of a nested configuration."""
     value = reference.options
     for key in name.split("."):
         value = getattr(value, key)
