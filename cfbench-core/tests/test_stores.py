@@ -421,7 +421,7 @@ def test_tables_are_identical_with_a_worker_killed_every_few_seconds(
         return commands.worker(1, CFBENCH_CACHE_DIR=str(cache), PYTHONPATH=_path(SAMPLES))
 
     store = {"name": "fsspec", **remote} if remote else "file"
-    document = configuration(24, explainers=explainers, chunk=2, executor=executor, store=store)
+    document = configuration(12, explainers=explainers, chunk=2, executor=executor, store=store)
     killer = KillsWorkers(worker, 2.5, 3, go)
     try:
         run = execute(prepare(document, registry=registry), out=tmp_path / "run")
@@ -429,7 +429,7 @@ def test_tables_are_identical_with_a_worker_killed_every_few_seconds(
         killer.stop()
     assert run.exit_code == 0 and killer.kills >= 3
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "inline"))
-    expected = configuration(24, explainers=explainers, chunk=2)
+    expected = configuration(12, explainers=explainers, chunk=2)
     assert tables(run.directory) == tables(
         execute(prepare(expected, registry=registry), out=tmp_path / "expected").directory
     )

@@ -222,7 +222,7 @@ def test_the_draft_states_types_with_reasons_and_reads_the_file(tmp_path, monkey
     text = text.replace("[mlp, logistic-regression]", "[logistic-regression]").replace(
         "factuals: 100", "factuals: 5"
     )
-    Path("study.yaml").write_text(text)
+    Path("study.yaml").write_text(f"{text}\nexecutor: inline\n")
     run = api.run("study.yaml", out=tmp_path / "run")
     scores = run.scores.pivot_table(index=["cell", "unit"], columns="metric", values="value")
     assert (scores["feasible"] == scores["validity"]).all() and scores["feasible"].mean() == 1

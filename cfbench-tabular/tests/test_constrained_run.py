@@ -56,6 +56,7 @@ def run(folder: Path, option: str | None, **columns: object) -> pd.DataFrame:
         "explainers": ["optimum", "mace", "tree-optimum", "nice"],
         "protocol": {"factuals": 4, **({"constraints": option} if option else {})},
         "metrics": ["validity", "feasibility", "l2"],
+        "executor": "inline",
     }
     found = api.run(document, out=folder / "run")
     table = pd.read_csv(path)

@@ -251,11 +251,11 @@ MESSY = {
         {**c, "paid": ["yes" if age > 40 else "no" for age in c["age"]]},
         ";",
         ",",
-        gaps=set(range(0, 200_000, 50)),
+        gaps=set(range(0, 70_000, 50)),
         mark="NA",
     ).encode("latin-1"),
 }
-ROWS = {"long": 200_000}
+ROWS = {"long": 70_000}
 
 
 @pytest.mark.parametrize("name", MESSY)

@@ -159,6 +159,7 @@ def test_a_foreign_file_from_draft_to_sentence(tmp_path, monkeypatch, capsys):
     assert main(["init", "--csv", "bank.csv", "bank.yaml"]) == 0
     assert main(["plan", "bank.yaml"]) == 0
     small = ["--set", "protocol.factuals=3", "--set", "classifiers=[logistic-regression]"]
+    small += ["--executor", "inline"]
     assert main(["run", "bank.yaml", "--output", "out", "--quiet", *small]) == 0
     capsys.readouterr()
     assert main(["explain", "out"]) == 0

@@ -128,6 +128,7 @@ def run(tmp_path: Any, data: Any, classifiers: Any, **protocol: Any) -> Any:
         "explainers": ["nice", "growing-spheres"],
         "protocol": {"factuals": 4, **protocol},
         "metrics": ["validity", "feasibility", "l2"],
+        "executor": "inline",
     }
     return api.run(document, out=tmp_path / "run")
 
@@ -178,7 +179,7 @@ def test_from_one_class_to_another_above_a_probability_the_sentence_says_both(tm
     document |= {"classifiers": [ALL | {"label": "scoring"}], "explainers": ["nice", "growing-spheres"]}
     document["protocol"] = {"factuals": 4, "decision_threshold": 0.8}
     (tmp_path / "loans.yaml").write_text(yaml.safe_dump(document))
-    assert main(["run", "loans.yaml", "--output", "out", "--quiet"]) == 0
+    assert main(["run", "loans.yaml", "--output", "out", "--quiet", "--executor", "inline"]) == 0
     capsys.readouterr()
     assert main(["explain", "out"]) == 0
     shown = " ".join(capsys.readouterr().out.split())

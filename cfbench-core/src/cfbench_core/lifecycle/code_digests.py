@@ -30,6 +30,9 @@ _IMPORTS = "imports "
 _NO_CODE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What Python raises for a file that is not code."""
 
+_OPTIMIZED_AWAY = (b"assert", b"__debug__", b"coding:", b"coding=")
+"""A file without these bytes has neither assertions nor ``__debug__``, in whatever encoding it says it is."""
+
 _NOP = opcode.opmap["NOP"]
 _CLASSES_HOLD_LINES = sys.version_info >= (3, 13)
 
@@ -96,7 +99,9 @@ def _digest_and_imports(source: bytes) -> tuple[str, str]:
             return hashlib.sha256(source).hexdigest(), "[]"
         found = json.dumps(import_statements(tree))
         try:
-            code = compile(_as_it_runs(tree), "", "exec", dont_inherit=True, optimize=2)
+            maybe = not source.isascii() or any(word in source for word in _OPTIMIZED_AWAY)
+            tree = _as_it_runs(tree, has_assertions=maybe)
+            code = compile(tree, "", "exec", dont_inherit=True, optimize=2)
         except _NO_CODE:
             return hashlib.sha256(source).hexdigest(), found
         parts: list[str] = []
@@ -115,12 +120,15 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _as_it_runs(tree: ast.Module) -> ast.Module:
-    """A file without the metadata of components, in a form of which optimized code leaves out docstrings alone."""
+def _as_it_runs(tree: ast.Module, has_assertions: bool) -> ast.Module:
+    """A file without the metadata of components, in a form of which optimized code leaves out docstrings alone.
+
+    ``has_assertions``: whether it may have assertions or ``__debug__``; to look for them takes longer than to compile.
+    """
     tree.body = [node for node in tree.body if not _is_metadata(node)]
     if _CLASSES_HOLD_LINES:
         _without_class_lines(tree)
-    if any(isinstance(node, ast.Assert) or _is_debug(node) for node in ast.walk(tree)):
+    if has_assertions:
         _Unoptimized().visit(tree)
         ast.fix_missing_locations(tree)
     return tree

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _BY_NAME = frozenset({"import_module", "__import__"})
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)
+_LEAVES = (ast.Constant, ast.expr_context)
 
 
 class Import(NamedTuple):
@@ -33,15 +35,15 @@ class Import(NamedTuple):
 
 def import_statements(tree: ast.Module) -> tuple[Import, ...]:
     """The imports of a file, by its syntax tree."""
-    running = list(_running(tree))
-    names = [node.id for node in running if isinstance(node, ast.Name)]
-    names += [
-        node.name
-        for node in running
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler))
-        and node.name
-    ]
-    found = [one for node in running for one in _imported(node)]
+    names: set[str] = set()
+    found: list[tuple[str, str, str]] = []
+    for node in _running(tree):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, _NAMED) and node.name:
+            names.add(node.name)
+        else:
+            found += _imported(node)
     top = {one for node in tree.body if isinstance(node, ast.ImportFrom) for one in _imported(node)}
     bound = [one[2] for one in found]
     return tuple(
@@ -53,15 +55,20 @@ def import_statements(tree: ast.Module) -> tuple[Import, ...]:
 
 
 def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """The node and all below it, without the bodies of ``if TYPE_CHECKING:``."""
+    """The node and all below it, without constants, contexts and the bodies of ``if TYPE_CHECKING:``."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         yield node
         if isinstance(node, ast.If) and _is_for_typing(node.test):
             waiting += node.orelse
-        else:
-            waiting += ast.iter_child_nodes(node)
+            continue
+        for field in node._fields:  # several times as fast as ast.iter_child_nodes, and most of the time of planning
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                waiting += [one for one in value if isinstance(one, ast.AST)]
+            elif isinstance(value, ast.AST) and not isinstance(value, _LEAVES):
+                waiting.append(value)
 
 
 def _is_for_typing(test: ast.expr) -> bool:
