@@ -281,8 +281,9 @@ def test_ranks_of_cf_tabular(item: str, end: str) -> None:
     own = {(row["group"], row["measure"], row["explainer"]): row for row in cf_tabular_rows(item)}
     assert {key: row["printed"] for key, row in own.items() if row["printed"]} == printed
     assert len(printed) == 200
-    # The measures that the paper does not print are those of the constraints.
-    assert {measure for _, measure, _ in own.keys() - printed.keys()} == {"RUC", "RMC"}
+    # The authors' tables also have the measures of the constraints; those of table 5 repeat table 4.
+    unprinted = {measure for _, measure, _ in own.keys() - printed.keys()}
+    assert unprinted == ({"RUC", "RMC"} if item == "table 4" else set())
 
 
 def test_networks_of_cf_tabular() -> None:

@@ -1,7 +1,7 @@
 """The claims of CF-tabular's abstract, results and conclusion, with the statistic that decides each.
 
-- ``largest share led``: of the rankings of tables 4 and 5 by type of data (42), the largest share that one algorithm leads,
-  alone or together with others.
+- ``largest share led``: of the printed rankings of tables 4 and 5 by type of data (30), the largest share that one
+  algorithm leads, alone or together with others.
 - ``lead``: by how much the average rank of the algorithm is lower than that of the next best, in units of Nemenyi's
   critical difference at 95%. Above 1 it is significantly better than all others.
 - ``gap below``: the smallest share of reproduced counterfactuals (figure 5) of the other algorithms, minus the largest of
