@@ -78,6 +78,16 @@ def test_an_invalid_response_is_retried_and_then_fails_that_text_alone(serve, ga
     assert "protocol" in found[1].failure and len(server.requested) == 5
 
 
+def test_a_response_in_another_encoding_than_it_states_fails_that_text_alone(serve):
+    def reply(body, attempt):
+        bad = "bad" in body["messages"][1]["content"]
+        return (200, {"content-encoding": "gzip"}, b"no gzip") if bad else echo(body, attempt)
+
+    found = requested(serve(reply), ["good", "bad", "fine"], retries=1)
+    assert (found[0].text, found[2].text) == ("GOOD", "FINE")
+    assert "violates the protocol" in found[1].failure
+
+
 def test_a_question_that_times_out_fails_alone(serve):
     server = serve(
         lambda body, attempt: 0.3 if "slow" in body["messages"][1]["content"] else echo(body, attempt)
@@ -225,6 +235,19 @@ def test_the_judge_reads_probabilities_or_the_bare_answer(serve):
         hard = LLMJudge(JudgeConfig(endpoint=server.url, answer="hard")).support(pairs)
     np.testing.assert_array_equal(hard, [1, 1, 0, np.nan, 0])
     assert len(server.requested) == 4  # the second judge reads the cache; an empty text is not queried
+
+
+def test_impossible_probabilities_fail_that_text_alone_and_without_any_the_answer_is_read(serve):
+    def reply(body, attempt):
+        impossible = "impossible" in str(body["messages"])
+        top = [{"token": "1", "logprob": 1000.0}] if impossible else []
+        return said("1", logprobs={"content": [{"top_logprobs": top}]})
+
+    claim = Triplet("it is good", "sound", "positive")
+    judge = LLMJudge(JudgeConfig(endpoint=serve(reply).url, retries=0))
+    with pytest.warns(UserWarning, match="1 of 2"):
+        found = judge.support([(Document(name, ()), claim) for name in ("impossible", "fine")])
+    np.testing.assert_array_equal(found, [np.nan, 1])
 
 
 def test_a_verdict_without_probability_on_the_options_is_undecided(serve):

@@ -191,3 +191,14 @@ def test_user_defined_topics_are_part_of_the_data(tmp_path):
             load_domain(name)
     with pytest.raises(UserError, match=r"no such domain or file\. Did you mean 'toys'"):
         ReviewsFile(Config(path=str(path), domain="toyss")).find(DataAccess())
+
+
+def test_columns_of_json_lines_are_those_of_all_lines(tmp_path):
+    """A line may leave out what it does not know: the first one has neither rating nor time."""
+    first = {"reviewerID": "u0", "asin": "i1", "reviewText": "no stars"}
+    found = read(jsonl(tmp_path / "r.jsonl", [first, *ROWS]))
+    assert found.users.tolist() == ["u0", "u1", "u2"]
+    assert np.isnan(found.ratings[0]) and found.ratings[1:].tolist() == [5, 1]
+    assert found.times[1:].tolist() == [100, 50]
+    nobody = [{"asin": "i1", "reviewText": "by nobody"}, *ROWS]
+    assert read(jsonl(tmp_path / "s.jsonl", nobody)).users.tolist() == ["u1", "u2"]

@@ -1,11 +1,13 @@
 """The parser of responses of language models."""
 
 import json
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cfbench_text import response_parsing
 from cfbench_text.response_parsing import BareReading, read_answer, read_statements
 from cfbench_text.triplets import SENTIMENTS, Triplet, canonical
 
@@ -217,3 +219,24 @@ def test_quotation_marks_that_are_not_escaped_cost_one_object_only(first, triple
     found = read_answer(f"[{', '.join([objects[0], bad, *objects[1:], bad, objects[-1]])}]", TOPICS)
     assert (found.triplets, found.status) == (canonical(clean), "ok")
     assert found.left_out == {"malformed object": 2}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ['{"statement":', '[{"statement":"x","topic":"sound","sentiment":"positive"', '{"statement":"x" y",'],
+)
+def test_each_part_of_an_endless_answer_is_read_once(piece, monkeypatch):
+    """The marks that are read grow with the length of the answer, not with its square."""
+    read = Counter()
+    marks = response_parsing._marks
+
+    def counted(text, place):
+        for found in marks(text, place):
+            read[len(text)] += 1
+            yield found
+
+    monkeypatch.setattr(response_parsing, "_marks", counted)
+    for times in (200, 400):
+        assert read_answer("[" + piece * times, {"sound"}).status == "failed"
+    few, many = (read[length] for length in sorted(read))
+    assert many <= 2.5 * max(few, 100)

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -39,12 +39,10 @@ def read_reviews(path: Path, name: str, domain: str, columns: Mapping[str, str |
     Raises:
         UserError: file, line, and what is wrong: no JSON, a column that no line has, a rating that is no number.
     """
-    names: dict[str, str | None] | None = None
+    names = _names(path, columns)
     columns_read: dict[str, list[Any]] = {key: [] for key in USUAL}
     dropped = 0
     for line, row in _rows(path):
-        if names is None:
-            names = {key: _column(path, row, key, columns.get(key)) for key in USUAL}
         values = {key: None if column is None else row.get(column) for key, column in names.items()}
         if any(values[key] is None or (key != "text" and values[key] == "") for key in NEEDED):
             dropped += 1
@@ -55,8 +53,6 @@ def read_reviews(path: Path, name: str, domain: str, columns: Mapping[str, str |
         columns_read["text"].append(review_text(where, values["text"]))
         columns_read["rating"].append(finite_number(where, str(names["rating"]), values["rating"]))
         columns_read["time"].append(seconds(where, str(names["time"]), values["time"]))
-    if names is None:
-        raise UserError(f"{path}: holds no reviews")
     return Reviews(
         name,
         domain,
@@ -69,17 +65,37 @@ def read_reviews(path: Path, name: str, domain: str, columns: Mapping[str, str |
     )
 
 
-def _column(path: Path, row: Mapping[str, Any], key: str, given: str | None) -> str | None:
-    """What a file calls something; None where it may be missing and is."""
-    locate = need_column if key in NEEDED else find_column
-    return locate(map(str, row), path, given, USUAL[key], key)
+def _names(path: Path, given: Mapping[str, str | None]) -> dict[str, str | None]:
+    """What a file calls "user", "item" and so on; None where it may be missing and is.
+
+    A JSON line may leave out what it does not know, so further lines are read until everything was found.
+    """
+    there: dict[str, None] = {}
+    for _, row in _rows(path):
+        there.update(dict.fromkeys(map(str, row)))
+        if all(_is_there(there, given.get(key), key) for key in USUAL) or not _has_json_lines(path):
+            break
+    if not there:
+        raise UserError(f"{path}: holds no reviews")
+    return {
+        key: (need_column if key in NEEDED else find_column)(there, path, given.get(key), USUAL[key], key)
+        for key in USUAL
+    }
+
+
+def _is_there(names: Collection[str], given: str | None, key: str) -> bool:
+    usual = (name.lower() for name in USUAL[key])
+    return given in names if given is not None else not {*usual}.isdisjoint(map(str.lower, names))
+
+
+def _has_json_lines(path: Path) -> bool:
+    return Path(path.name.lower().removesuffix(".gz")).suffix not in (".csv", ".tsv")
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The rows of a file with their line numbers."""
     with opened(path) as file:
-        kind = Path(path.name.lower().removesuffix(".gz")).suffix
-        yield from csv_rows(path, file) if kind in (".csv", ".tsv") else json_lines(path, file)
+        yield from json_lines(path, file) if _has_json_lines(path) else csv_rows(path, file)
 
 
 def json_lines(path: Path, file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any]]]:

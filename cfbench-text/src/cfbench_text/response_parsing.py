@@ -159,6 +159,7 @@ def _values(text: str, place: int, names: Collection[str]) -> tuple[list[Any], i
     found: list[Any] = []
     if place < 0:
         return found, None
+    members = _Members(text)
     while place < len(text):
         if text[place].isspace() or text[place] in ",}":  # one brace too many closes nothing
             place += 1
@@ -168,7 +169,7 @@ def _values(text: str, place: int, names: Collection[str]) -> tuple[list[Any], i
                 return found, place + 1
             place = following.end()
         else:
-            end = _end_of(text, place)
+            end = members.end_of(place)
             value = None if end is None else _decoded(text[place:end])
             if value is None and (
                 opening := _OBJECT.search(text, place + 1, len(text) if end is None else end)
@@ -193,21 +194,33 @@ def _behind(text: str, place: int) -> Iterator[Any]:
     return iter(() if start is None else _values(text, start.end(), ())[0])
 
 
-def _end_of(text: str, place: int) -> int | None:
-    """Where a member that begins at ``place`` ends, brackets in strings not counted; None when it is cut."""
-    depth = 0
-    for at, mark in _marks(text, place):
-        if mark in "{[":
-            depth += 1
-        elif mark in "}]":
-            if depth == 0:  # of a bare value: the array's own end
+class _Members:
+    """Where members end. A scan remembers all brackets that it meets: in a response that opens objects without closing
+    them, each is otherwise looked for up to the end."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._ends: dict[int, int | None] = {}
+
+    def end_of(self, place: int) -> int | None:
+        """Where a member that begins at ``place`` ends, brackets in strings not counted; None when it is cut."""
+        if place not in self._ends:
+            self._ends[place] = self._scanned(place)
+        return self._ends[place]
+
+    def _scanned(self, place: int) -> int | None:
+        opened: list[int] = []
+        for at, mark in _marks(self._text, place):
+            if mark in "{[":
+                opened.append(at)
+            elif not opened:  # the comma behind a bare value, or the array's own end
                 return at
-            depth -= 1
-            if depth == 0:
-                return at + 1
-        elif depth == 0:  # the comma behind a bare value
-            return at
-    return None
+            elif mark in "}]":
+                self._ends[opened.pop()] = at + 1
+                if not opened:
+                    return at + 1
+        self._ends.update(dict.fromkeys(opened))
+        return None
 
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)

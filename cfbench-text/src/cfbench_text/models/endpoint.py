@@ -166,6 +166,10 @@ class Endpoint:
                 why = f"no connection ({one_line(redacted(str(error)), 200) or type(error).__name__})"
                 reached, wait = False, 0.0
                 continue
+            except self._httpx.DecodingError as error:
+                why, wait = f"a response that violates the protocol ({one_line(str(error), 200)})", 0.0
+                reached = True
+                continue
             except self._httpx.InvalidURL as error:
                 raise UserError(f"endpoint {self.source.endpoint!r}: no address ({error})") from None
             reached = True
@@ -266,12 +270,16 @@ def _choice(choice: Mapping[str, Any], options: tuple[str, str]) -> OptionProbab
     """From the probabilities of the first token where there are any, else from the text, read strictly."""
     try:
         top = choice["logprobs"]["content"][0]["top_logprobs"]
+        if not top:
+            return OptionProbabilities(strict(_content(choice), options))
         mass = [
             math.fsum(math.exp(one["logprob"]) for one in top if str(one["token"]).strip() == option)
             for option in options
         ]
     except (KeyError, IndexError, TypeError):
         return OptionProbabilities(strict(_content(choice), options))
+    except OverflowError:
+        raise _GarbageError("a logprob above that of certainty") from None
     total = math.fsum(mass)
     return OptionProbabilities(mass[0] / total, total) if total else OptionProbabilities(None, 0.0)
 
