@@ -9,6 +9,7 @@ Studies run as any configuration does, so they are resumed, share the cache, and
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -144,17 +145,18 @@ class Replication:
         return found
 
     def named(self, names: Sequence[str]) -> list[PublishedItem]:
-        """The items of these names, reproduced or not, each once.
+        """The items of these names, reproduced or not, each once. "table-4" is also "table-iv".
 
         Raises:
             UserError: for an unknown name.
         """
-        known = {item.name: item for item in self.items}
+        own = {item.name: item for item in self.items}
+        known = {with_digits(item.name): item for item in self.items} | own
         for name in names:
             if name not in known:
                 hint = did_you_mean(name, list(known))
-                raise UserError(f"no table or figure {name!r} in {self.title}.{hint}  ({', '.join(known)})")
-        return [known[name] for name in dict.fromkeys(names)]
+                raise UserError(f"no table or figure {name!r} in {self.title}.{hint}  ({', '.join(own)})")
+        return list(dict.fromkeys(known[name] for name in names))
 
     def studies_of(self, items: Sequence[PublishedItem], scale: str) -> list[ReplicationStudy]:
         """The studies that measure some items, each once, in their order.
@@ -214,6 +216,16 @@ class Reproduction:
     def table(self) -> pd.DataFrame:
         """Printed and measured numbers with their verdicts."""
         return self.answer.required_table(self.runs)
+
+
+def with_digits(name: str) -> str:
+    """ "table-4" for "table-iv", and any other name as it is."""
+    found = re.fullmatch(r"(\w+)-([ivx]+)", name)
+    if found is None:
+        return name
+    values = [{"i": 1, "v": 5, "x": 10}[digit] for digit in found[2]]
+    number = sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))
+    return f"{found[1]}-{number}"
 
 
 def find_replication(name: str, registry: Registry | None = None) -> tuple[Component, Replication]:
