@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cfbench_core.data_files import DataAccess
-from cfbench_core.errors import UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_text.datasets.amazon_2014 import Config as AmazonConfig
 from cfbench_text.datasets.amazon_2014 import MusicalInstruments
 from cfbench_text.datasets.reviews import Config, ReviewsFile
@@ -202,3 +202,17 @@ def test_columns_of_json_lines_are_those_of_all_lines(tmp_path):
     assert found.times[1:].tolist() == [100, 50]
     nobody = [{"asin": "i1", "reviewText": "by nobody"}, *ROWS]
     assert read(jsonl(tmp_path / "s.jsonl", nobody)).users.tolist() == ["u1", "u2"]
+
+
+def test_reviews_that_are_left_out_are_reported(tmp_path):
+    rows = [{**ROWS[0], "asin": f"i{n}", "reviewText": None if n % 3 else "good"} for n in range(30)]
+    with pytest.warns(
+        ResultWarning, match=r"r.jsonl: 20 of 30 reviews are left out, without user, item or text"
+    ):
+        found = read(jsonl(tmp_path / "r.jsonl", rows))
+    assert len(found.users) == 10
+    again = read(jsonl(tmp_path / "s.jsonl", [*ROWS, ROWS[0]]))
+    with pytest.warns(
+        ResultWarning, match="1 of 3 reviews are left out: an earlier row has their user, item and time"
+    ):
+        divide(again, "per-user", 0.8, 0.1, 1)

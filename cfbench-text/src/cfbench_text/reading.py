@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.user_files import find_column, need_column, unpacked
 from cfbench_text.field_checks import finite_number, identifier, review_text, seconds
 from cfbench_text.reviews import Reviews, array_of_text
@@ -53,6 +54,10 @@ def read_reviews(path: Path, name: str, domain: str, columns: Mapping[str, str |
         columns_read["text"].append(review_text(where, values["text"]))
         columns_read["rating"].append(finite_number(where, str(names["rating"]), values["rating"]))
         columns_read["time"].append(seconds(where, str(names["time"]), values["time"]))
+    if dropped:
+        total = dropped + len(columns_read["user"])
+        message = f"{path.name}: {dropped:,} of {total:,} reviews are left out, without user, item or text"
+        warnings.warn(message, ResultWarning, stacklevel=2)
     return Reviews(
         name,
         domain,

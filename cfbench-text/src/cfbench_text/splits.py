@@ -14,12 +14,14 @@ Of several reviews with the same user, item and time the first one is used.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
+from cfbench_core.errors import ResultWarning
 from cfbench_text.reviews import IntArray, Reviews
 
 PARTS = ("train", "validation", "test")
@@ -45,7 +47,12 @@ def divide(
     n = len(reviews)
     report = {"reviews": n}
     included = _first_of_each(reviews)
-    report["excluded, duplicates"] = int(n - included.sum())
+    report["excluded, duplicates"] = duplicates = int(n - included.sum())
+    if duplicates:
+        message = (
+            f"{duplicates:,} of {n:,} reviews are left out: an earlier row has their user, item and time"
+        )
+        warnings.warn(message, ResultWarning, stacklevel=2)
     _, users = np.unique(reviews.users.astype(str), return_inverse=True)
     counts = np.bincount(users[included], minlength=int(users.max(initial=-1)) + 1)
     if reviews.explained:
