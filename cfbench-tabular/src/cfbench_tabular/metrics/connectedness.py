@@ -9,8 +9,10 @@ puts into the class.
                    most epsilon apart) that contains a row whose true class is that of c; else 0
 
 If epsilon is not set, it is the ``quantile`` of the distances from each row of the class to its nearest neighbour
-in the class. Higher is better. Missing where the counterfactual is not valid, where fewer than two training rows
-are in the class, or where their true classes are unknown.
+in the class. A distance that exceeds epsilon by rounding errors only counts as at most epsilon.
+
+Higher is better. Missing where the counterfactual is not valid, where fewer than two training rows are in the class, or
+where their true classes are unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.metrics.base import Observed
-from cfbench_tabular.metrics.neighbours import distances, distances_between, wanted_classes
+from cfbench_tabular.metrics.neighbours import distances, distances_between, up_to, wanted_classes
 from cfbench_tabular.table import BoolArray, FloatArray
 
 SPEC = ComponentSpec(
@@ -34,6 +36,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:Connectedness",
     config=f"{__name__}:Config",
     papers=("laugel2019dangers",),
+    version="2",
 )
 
 
@@ -79,8 +82,9 @@ class Connectedness:
             epsilon = self.config.epsilon
             if epsilon is None:
                 epsilon = float(np.quantile(apart.min(axis=1), self.config.quantile))
-            good = _reaches(apart <= epsilon, observed.background_labels[numbers] == label)
-            within = distances(observed.counterfactuals[here], rows) <= epsilon
+            step = up_to(epsilon, rows)
+            good = _reaches(apart <= step, observed.background_labels[numbers] == label)
+            within = distances(observed.counterfactuals[here], rows) <= step
             connected[here] = (within & good).any(axis=1)
         return {"connected": connected}
 

@@ -3,6 +3,9 @@
 Distances are Euclidean in the encoded space. Of a large table a fixed random sample of the rows is used, the same
 for every counterfactual and explainer, because the distances between all pairs of 30,000 rows take minutes.
 Distances between the rows of a sample are cached for the next batch.
+
+Rows of categories and of whole numbers are often equally far apart. Their distances then differ in the last bits, which
+depend on the order of the columns, so that a limit which is itself a distance has to be widened (:func:`up_to`).
 """
 
 from __future__ import annotations
@@ -16,6 +19,12 @@ from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.base import predicted_classes
 from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.table import BoolArray, FloatArray, IntArray
+
+SAME = 1e-9
+"""Relative difference of two distances that counts as a rounding error."""
+
+LAST_BITS = 16 * float(np.finfo(np.float64).eps)
+"""Rounding error of a difference of two encoded numbers, as a share of the larger one: it matters where steps are small."""
 
 
 def sampled(rows: int, most: int) -> IntArray:
@@ -43,6 +52,12 @@ def distances(first: FloatArray, second: FloatArray) -> FloatArray:
     from scipy.spatial.distance import cdist
 
     return np.asarray(cdist(first, second))
+
+
+def up_to(limit: FloatArray | float, rows: FloatArray) -> FloatArray:
+    """A limit of distances to rows (n, d), widened by their rounding errors: a distance that equals it is within."""
+    error = LAST_BITS * np.abs(rows).max() * np.sqrt(rows.shape[1])
+    return np.asarray(limit * (1.0 + SAME) + error)
 
 
 def distances_between(rows: FloatArray) -> FloatArray:

@@ -2,9 +2,11 @@
 
 - LOF: the local outlier factor (Breunig et al. 2000) of the counterfactual among the distinct training rows: about 1
   inside the data, larger outside.
-      reach(a, b) = max(distance from b to its k-th neighbour, |a - b|)
-      lrd(a) = 1 / mean over its k neighbours b of reach(a, b);   LOF(c) = mean over its neighbours lrd(b) / lrd(c)
-  Duplicate rows are removed, because their distance of 0 would make the density infinite.
+      N(a) = all rows that are at most as far from a as its k-th nearest row: k, or more where distances are equal
+      reach(a, b) = max(distance from b to its k-th nearest row, |a - b|)
+      lrd(a) = 1 / mean over b in N(a) of reach(a, b);   LOF(c) = mean over b in N(c) of lrd(b) / lrd(c)
+  Distances that differ by rounding errors only count as equal. Duplicate rows are removed, because their distance of 0
+  would make the density infinite.
 - class distance: the mean distance to the ``nearest`` closest training rows that the model puts into the class of the
   counterfactual, in standard deviations.
 
@@ -24,8 +26,8 @@ from cfbench_core.config import Help, Range
 from cfbench_core.plan import Column
 from cfbench_core.specs import ComponentSpec
 from cfbench_tabular.metrics.base import Observed
-from cfbench_tabular.metrics.neighbours import distances, distances_between, sampled, wanted_classes
-from cfbench_tabular.table import FloatArray
+from cfbench_tabular.metrics.neighbours import distances, distances_between, sampled, up_to, wanted_classes
+from cfbench_tabular.table import FloatArray, IntArray
 
 SPEC = ComponentSpec(
     id="tabular/metric/plausibility",
@@ -33,6 +35,7 @@ SPEC = ComponentSpec(
     target=f"{__name__}:Plausibility",
     config=f"{__name__}:Config",
     papers=("breunig2000lof",),
+    version="2",
 )
 
 
@@ -82,15 +85,27 @@ def local_outlier_factor(vectors: FloatArray, rows: FloatArray, k: int) -> Float
         return np.full(len(vectors), np.nan)
     k = min(k, len(rows) - 1)
     between = distances_between(rows)
-    near, reach = _nearest(between, k)
-    density = 1.0 / np.maximum(reach[near], np.take_along_axis(between, near, axis=1)).mean(axis=1)
+    reach = _to_the_kth(between, k)
+    of, near = _pairs(between, reach, rows)
+    density = 1.0 / _means(of, np.maximum(reach[near], between[of, near]))
     across = distances(vectors, rows)
-    near, _ = _nearest(across, k)
-    own = 1.0 / np.maximum(reach[near], np.take_along_axis(across, near, axis=1)).mean(axis=1)
-    return np.asarray(density[near].mean(axis=1) / own)
+    of, near = _pairs(across, _to_the_kth(across, k), rows)
+    own = 1.0 / _means(of, np.maximum(reach[near], across[of, near]))
+    return np.asarray(_means(of, density[near]) / own)
 
 
-def _nearest(apart: FloatArray, k: int) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], FloatArray]:
-    """(n, k) the indices of the k nearest, unordered; (n,) the distance to the k-th."""
-    near = np.argpartition(apart, k - 1, axis=1)[:, :k]
-    return near, np.take_along_axis(apart, near, axis=1).max(axis=1)
+def _to_the_kth(apart: FloatArray, k: int) -> FloatArray:
+    """(n,) the k-th smallest of each row of distances (n, m)."""
+    return np.asarray(np.partition(apart, k - 1, axis=1)[:, k - 1])
+
+
+def _pairs(apart: FloatArray, limits: FloatArray, rows: FloatArray) -> tuple[IntArray, IntArray]:
+    """(p,) and (p,): the pairs of a place and a row whose distance (n, m) is within the limit (n,) of the place."""
+    within = np.flatnonzero(apart <= up_to(limits, rows)[:, None])
+    of, near = np.divmod(within, apart.shape[1])  # twice as fast as np.nonzero
+    return of, near
+
+
+def _means(of: IntArray, values: FloatArray) -> FloatArray:
+    """(n,) the mean of the values (p,) of each place; ``of`` (p,) names the place of a value."""
+    return np.asarray(np.bincount(of, values) / np.bincount(of))
