@@ -23,6 +23,7 @@ from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.plain_text import one_line
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.specs import resolve
+from cfbench_core.study_changes import with_study_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -280,7 +281,7 @@ def reproduce(
         items: tables and figures, such as "table-3"; all if empty.
         scale: "small" or "paper".
         out: the folder of the runs, one for each study; ``reproductions/PAPER/SCALE`` if None. Called again, it resumes.
-        set: further changes of every study's configuration.
+        set: further changes of every study's configuration; a bare name takes the options that the study gives it.
         seeds: run each study once for each of these seeds; with its own seed if empty.
         fresh: compute everything again, whatever the cache holds.
         observer: is notified of progress.
@@ -324,9 +325,14 @@ def run_folder(paper: str, scale: str, out: str | Path | None = None) -> Path:
 def prepare_study(
     study: ReplicationStudy, scale: str, changes: Sequence[str], preparing: Any, **options: Any
 ) -> Prepared:
-    """Reads and plans the configuration of a study by ``preparing``, a function as ``api.prepare`` is."""
+    """Reads and plans the configuration of a study by ``preparing``, a function as ``api.prepare`` is.
+
+    Raises:
+        UserError: also for changes that do not fit the study, see :func:`study_changes.with_study_options`.
+    """
     with _file_of(study) as file:
-        prepared: Prepared = preparing(file, set=[*study.changes[scale], *changes], **options)
+        every = with_study_options(study.name, file, study.changes[scale], changes)
+        prepared: Prepared = preparing(file, set=every, **options)
     return prepared
 
 
@@ -341,7 +347,7 @@ def check_changes(
     with _file_of(study) as file:
         document = Document.read(file)
         document.allowed_variables = frozenset(allow_env)
-        document.set([*study.changes[scale], *changes])
+        document.set(with_study_options(study.name, file, study.changes[scale], changes))
         decode_experiment(document, installed())
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cfbench_core.api import prepare
 from cfbench_core.cli.commands.reproduce import _needs
 from cfbench_core.errors import UserError
 from cfbench_core.replications import (
@@ -17,6 +18,7 @@ from cfbench_core.replications import (
     ReplicationStudy,
     check_changes,
     find_replication,
+    prepare_study,
     reproduce,
 )
 from cfbench_core.run_directory import Run
@@ -223,6 +225,22 @@ def test_a_study_without_its_configuration_is_named(paper: Path) -> None:
         study = ReplicationStudy(name="sums", config=config, changes={"small": ()})
         with pytest.raises(UserError, match=f"the study sums: its configuration {config} does not exist"):
             check_changes(study, "small", ())
+
+
+def test_a_bare_name_takes_the_options_of_the_study(paper: Path) -> None:
+    descending = ("explainers=[{name: digits, order: descending}]",)
+    study = ReplicationStudy(name="sums", config="toy_replication:study.yaml", changes={"small": descending})
+    for change, order in (
+        ("explainers=[digits]", "descending"),
+        ("explainers=[{name: digits}]", "ascending"),
+    ):
+        planned = prepare_study(study, "small", [change], prepare)
+        assert [one.options.order for one in planned.config.explainers] == [order]
+    for changes in (["explainers=[plain]"], ["seed=2", "explainers=plain"]):
+        with pytest.raises(UserError, match="--set explainers: the study sums has no 'plain'"):
+            prepare_study(study, "small", changes, prepare)
+        with pytest.raises(UserError, match="--set explainers: the study sums has no 'plain'"):
+            check_changes(study, "small", changes)
 
 
 def test_the_call_from_python_is_the_same(paper: Path) -> None:

@@ -70,6 +70,17 @@ def test_the_interval_holds_whatever_the_missing_ranks_are(claim: str) -> None:
         assert low - 1e-9 <= statistic(CLAIMS[claim], whole).value <= high + 1e-9
 
 
+@pytest.mark.parametrize("measured", [100, 1000])
+def test_a_lead_is_in_units_of_the_critical_difference_of_what_was_measured(measured: int) -> None:
+    place = {name: 2.0 if name == "cadex" else 6.0 for name in ALGORITHMS}
+    found = statistic(CLAIMS["cadex-coverage"], numbers_of(lambda group, name: place[name], measured, 1000))
+    q = scipy.stats.studentized_range.ppf(0.95, 10, np.inf) / np.sqrt(2)
+    assert found.value == pytest.approx(4 / (q * np.sqrt(10 * 11 / (6 * measured))), rel=1e-5)
+    share = measured / 1000  # the rest may have ranks 1 and 10, in the unit of all 1,000
+    ends = [(4 * share + 9 * sign * (1 - share)) / (q * np.sqrt(10 * 11 / 6000)) for sign in (-1, 1)]
+    assert found.limits == pytest.approx(ends, rel=1e-5)
+
+
 def test_a_claim_that_missing_factuals_could_change_is_not_comparable() -> None:
     place = {name: 2.0 if name == "cadex" else 6.0 for name in ALGORITHMS}
     for measured, word in ((1000, "confirmed"), (990, "confirmed"), (500, "not comparable")):

@@ -3,7 +3,7 @@
 - ``largest share led``: of the printed rankings of tables 4 and 5 by type of data (30), the largest share that one
   algorithm leads, alone or together with others.
 - ``lead``: by how much the average rank of the algorithm is lower than that of the next best, in units of Nemenyi's
-  critical difference at 95%. Above 1 it is significantly better than all others.
+  critical difference at 95% for the same factuals. Above 1 it is significantly better than all others.
 - ``gap below``: the smallest share of reproduced counterfactuals (figure 5) of the other algorithms, minus the largest of
   these; each a mean over the types of data that are known.
 - ``place``: among the ten, by the mean over the types of data of the standard deviation of the time (figure 4).
@@ -84,8 +84,8 @@ def statistic(claim: Mapping[Any, Any], numbers: pd.DataFrame) -> Interval:
         return _largest_share_led(numbers)
     if claim["statistic"] == LEAD:
         wanted = [(claim["item"], claim["group"], claim["measure"])]
-        ranks, low, high, factuals = _ranks(numbers, wanted)
-        return _lead(ranks[0], low[0], high[0], names[0], factuals[0])
+        ranks, low, high, measured, whole = _ranks(numbers, wanted)
+        return _lead(ranks[0], low[0], high[0], names[0], measured[0], whole[0])
     means = _means_of_groups(numbers, claim["item"])
     if len(means) < len(ALGORITHMS):
         return Interval(np.nan)
@@ -97,8 +97,9 @@ def statistic(claim: Mapping[Any, Any], numbers: pd.DataFrame) -> Interval:
 
 def _ranks(
     numbers: pd.DataFrame, wanted: Sequence[tuple[str, str, str]]
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """(rankings, algorithms) average ranks, the least and the largest that they could be, and (rankings,) factuals."""
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """(rankings, algorithms) average ranks, the least and the largest that they could be for all factuals, and
+    (rankings,) factuals that were measured, and all of them."""
     ranked = numbers[numbers["item"].isin(RANKED)].set_index(["item", "group", "measure", "explainer"])
     cells = [[(*one, name) for name in ALGORITHMS] for one in wanted]
     own = ranked.reindex([cell for row in cells for cell in row])
@@ -110,7 +111,7 @@ def _ranks(
         np.vectorize(with_missing, otypes=[float])(ours, measured, whole, end) for end in (1, len(ALGORITHMS))
     )
     low, high = (np.where(whole > measured, end, ours) for end in ends)
-    return ours, low, high, np.maximum(measured, whole)[:, 0]
+    return ours, low, high, measured[:, 0], np.maximum(measured, whole)[:, 0]
 
 
 def _largest_share_led(numbers: pd.DataFrame) -> Interval:
@@ -121,7 +122,7 @@ def _largest_share_led(numbers: pd.DataFrame) -> Interval:
         if group != TOTAL
         for measure in MEASURES
     ]
-    ranks, low, high, _ = _ranks(numbers, wanted)
+    ranks, low, high, *_ = _ranks(numbers, wanted)
     if np.isnan(ranks).any():
         return Interval(np.nan)
 
@@ -135,15 +136,19 @@ def _largest_share_led(numbers: pd.DataFrame) -> Interval:
     return Interval(share(ranks, ranks), share(high, low), share(low, high))
 
 
-def _lead(ranks: FloatArray, low: FloatArray, high: FloatArray, name: str, factuals: float) -> Interval:
+def _lead(
+    ranks: FloatArray, low: FloatArray, high: FloatArray, name: str, measured: float, whole: float
+) -> Interval:
+    """The lead on the factuals that were measured, between those that are possible on the whole."""
     if np.isnan(ranks).any():
         return Interval(np.nan)
-    place, unit = ALGORITHMS.index(name), nemenyi_critical_difference(len(ALGORITHMS), int(factuals))
+    place = ALGORITHMS.index(name)
 
-    def lead(own: FloatArray, others: FloatArray) -> float:
+    def lead(own: FloatArray, others: FloatArray, factuals: float) -> float:
+        unit = nemenyi_critical_difference(len(ALGORITHMS), int(factuals))
         return float((np.delete(others, place).min() - own[place]) / unit)
 
-    return Interval(lead(ranks, ranks), lead(high, low), lead(low, high))
+    return Interval(lead(ranks, ranks, measured), lead(high, low, whole), lead(low, high, whole))
 
 
 def _means_of_groups(numbers: pd.DataFrame, item: str) -> dict[str, float]:

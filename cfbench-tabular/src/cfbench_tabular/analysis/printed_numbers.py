@@ -86,7 +86,7 @@ def measured(study: Study) -> Iterator[tuple[Any, ...]]:
         for measure, value in (dataset.model.get("quality") or {}).items():
             if measure in ("AUC", "accuracy"):
                 yield QUALITY, "", dataset.name, measure, "", value, np.nan
-    for group, datasets in study.groups():
+    for group, datasets in study.groups(same_as_total=True):  # printed for each type of data
         names = run_on_all(datasets)
         for item, criterion in SHARES.items():
             judge = CRITERIA[criterion]

@@ -85,11 +85,11 @@ class Study:
         """The data sets of a type, or all."""
         return [dataset for dataset in self.datasets if name in (TOTAL, dataset.type)]
 
-    def groups(self) -> Iterator[tuple[str, list[DataSet]]]:
-        """Each group with its data sets; one that is empty, or the same as all, is left out."""
+    def groups(self, same_as_total: bool = False) -> Iterator[tuple[str, list[DataSet]]]:
+        """Each group that has data sets, with them; a type that all are of only if ``same_as_total``."""
         for name in GROUPS:
             members = self.group(name)
-            if members and (name == TOTAL or len(members) < len(self.datasets)):
+            if members and (name == TOTAL or same_as_total or len(members) < len(self.datasets)):
                 yield name, members
 
     def columns(self) -> dict[str, Column]:

@@ -24,8 +24,17 @@ MOST_NAMED = 5
 def choose_units(
     context: TaskContext, data: PreparedDataset, model: Classifier
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Up to ``factuals`` rows of each predicted class, test rows first, training rows last."""
+    """Up to ``factuals`` rows of each predicted class, test rows first, training rows last.
+
+    Raises:
+        UserError: if the classifier predicts one class for every row.
+    """
     classes = predicted_classes(model, data.vectors)
+    if len(set(classes)) == 1:  # scores of 0 for all explainers would be those of the classifier
+        raise UserError(
+            f"the classifier predicts one class ({data.predictions[classes[0]]}) for every row: "
+            "counterfactuals need two predicted classes"
+        )
     explained = np.ones(len(classes), dtype=np.bool_)
     if data.table.factual_class is not None:
         # With a low decision threshold, the target may be predicted although another class is more probable.
