@@ -19,7 +19,7 @@ from cfbench_tabular.testing import example_data, fitted
 CONFIG = {
     "suite": "tabular",
     "data": ["iris"],
-    "explainers": ["nearest-enemy", "growing-spheres"],
+    "explainers": ["nearest-enemy"],
     "metrics": ["validity"],
     "protocol": {"factuals": 4},
     "executor": "inline",
@@ -56,20 +56,22 @@ def test_a_pretrained_model_needs_only_predict_proba(tmp_path, mine):
     assert (run.scores["value"] == 1.0).all()
 
 
-def test_a_classifier_that_predicts_one_class_is_a_failure_with_its_reason(tmp_path, monkeypatch):
-    """No row can be explained: a rate of 0 would be a result of the classifier, shown as one of the explainers."""
+def test_a_classifier_that_predicts_one_class_is_reported(tmp_path, monkeypatch):
+    """That explainers which start from rows of the other class find nothing is a result of the classifier."""
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
     study = {
         "suite": "tabular",
         "data": "iris",
         "classifiers": ["logistic-regression"],
-        "explainers": ["nearest-enemy"],
+        "explainers": ["nearest-enemy", "growing-spheres"],
         "protocol": {"factuals": 2, "decision_threshold": 0.9999999},
+        "metrics": ["validity"],
         "executor": "inline",
     }
-    (cell,) = cfbench_core.run(study, out=tmp_path / "run").cells()
-    assert cell.status == "failed"
-    assert "the classifier predicts one class (virginica" in cell.reason and "for every row" in cell.reason
+    run = cfbench_core.run(study, out=tmp_path / "run")
+    assert run.exit_code == 0 and (run.scores["value"] == 0).all()
+    report = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "the classifier predicts one class" in report and "for every row" in report
 
 
 def test_a_model_of_raw_columns_receives_the_values_of_the_table(tmp_path, mine):

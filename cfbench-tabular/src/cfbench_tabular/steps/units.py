@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import ResultWarning, UserError
 from cfbench_core.stages import TaskContext
 from cfbench_tabular.classifier_contracts import Classifier
 from cfbench_tabular.classifiers.base import predicted_classes
@@ -24,17 +25,14 @@ MOST_NAMED = 5
 def choose_units(
     context: TaskContext, data: PreparedDataset, model: Classifier
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Up to ``factuals`` rows of each predicted class, test rows first, training rows last.
-
-    Raises:
-        UserError: if the classifier predicts one class for every row.
-    """
+    """Up to ``factuals`` rows of each predicted class, test rows first, training rows last."""
     classes = predicted_classes(model, data.vectors)
-    if len(set(classes)) == 1:  # scores of 0 for all explainers would be those of the classifier
-        raise UserError(
-            f"the classifier predicts one class ({data.predictions[classes[0]]}) for every row: "
-            "counterfactuals need two predicted classes"
+    if len(set(classes)) == 1:  # a rate of 0 would be a result of the classifier, shown as one of the explainers
+        message = (
+            f"the classifier predicts one class ({data.predictions[classes[0]]}) for every row: explainers that start"
+            " from rows of the other class find nothing"
         )
+        warnings.warn(message, ResultWarning, stacklevel=2)
     explained = np.ones(len(classes), dtype=np.bool_)
     if data.table.factual_class is not None:
         # With a low decision threshold, the target may be predicted although another class is more probable.
