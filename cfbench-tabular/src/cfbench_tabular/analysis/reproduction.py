@@ -50,7 +50,7 @@ from cfbench_core.verdicts import (
     count_verdicts,
     number_verdict,
 )
-from cfbench_core.wording import join_words
+from cfbench_core.wording import count_of, join_words
 from cfbench_tabular.analysis.headline_claims import HEADLINES, OTHER_SEED, headline_rows
 from cfbench_tabular.analysis.printed_numbers import (
     ALGORITHMS,
@@ -78,7 +78,7 @@ from cfbench_tabular.analysis.published_claims import (
     with_missing,
 )
 from cfbench_tabular.analysis.published_claims import SECONDS as CLAIMED_TIME
-from cfbench_tabular.analysis.run_data import TOTAL, groups_of, place, studies, tidied
+from cfbench_tabular.analysis.run_data import TOTAL, Study, groups_of, place, studies, tidied
 from cfbench_tabular.study import NAMES
 
 if TYPE_CHECKING:
@@ -125,17 +125,6 @@ class Reproduction:
             return "needs a run of the published study (protocol: paper)"
         return ""
 
-    def notes(self, runs: Sequence[Run]) -> Sequence[str]:
-        found = []
-        for study in studies(runs):
-            absent = [name for name in ALGORITHMS if name not in run_on_all(study.datasets)]
-            if absent:
-                found.append(
-                    f"{join_words(absent)} did not run on all data sets, and ranks among fewer than ten are not comparable: "
-                    "tables 4 and 5 are missing"
-                )
-        return list(dict.fromkeys(found))
-
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: model, item (table 4, ...), group, dataset, measure, explainer, printed, ours, difference,
         printed_factuals, factuals, verdict, reason; of claims also verdict_printed (by the printed numbers), and of those
@@ -149,7 +138,8 @@ class Reproduction:
             both = printed.merge(ours, on=list(KEYS), how="left")
             whole = {dataset.name for dataset in study.datasets} >= set(NAMES)
             claims = places(study, both, ALGORITHMS).assign(whole=whole)
-            tables.append(pd.concat([both, claims], ignore_index=True).assign(model=study.model))
+            own = pd.concat([both, claims], ignore_index=True)
+            tables.append(own.assign(model=study.model, unranked=_unranked(study)))
         table = pd.concat(tables, ignore_index=True)
         again = table.duplicated([*KEYS, "ours"]) & (table["item"] == QUALITY) & table["ours"].notna()
         table = table[~again].reset_index(drop=True)  # two studies of the same networks
@@ -246,10 +236,18 @@ def _published_models(runs: Sequence[Run]) -> set[str]:
     return {str(cell.labels["model"]) for run in runs if published(run) for cell in run.cells()}
 
 
+def _unranked(study: Study) -> str:
+    """Why the ten algorithms cannot be ranked; empty if they can."""
+    absent = [name for name in ALGORITHMS if name not in run_on_all(study.datasets)]
+    reason = "did not run on all data sets, and ranks among fewer than ten are not comparable"
+    return f"{join_words(absent)} {reason}" if absent else ""
+
+
 def _verdict(row: Mapping[Any, Any], same_networks: bool, margin: float) -> Verdict:
     """The verdict on a printed number, or on a claim of table 6."""
     if np.isnan(row["ours"]):
-        return number_verdict(0.0, Interval(np.nan))
+        found = number_verdict(0.0, Interval(np.nan))
+        return Verdict(found.word, row["unranked"]) if row["item"] in RANKED and row["unranked"] else found
     if row["item"] == ITEM:
         return _verdict_of_claim(row)
     if row["item"] == SECONDS:
@@ -317,12 +315,14 @@ def _sentences(table: pd.DataFrame) -> Iterator[str]:
             without = f", without {join_words(list(absent))}" if len(absent) else ""
             yield (
                 f"The share of factuals with a {what} counterfactual is {rows['printed'].mean():.0%} as printed and "
-                f"{rows['ours'].mean():.0%} here, on average over {len(rows)} algorithms{without}."
+                f"{rows['ours'].mean():.0%} here, on average over {count_of(len(rows), 'algorithm')}{without}."
             )
     for item in RANKED:
         if len(rows := known[known["item"] == item]):
             near = int((rows["difference"].abs() <= 1).sum())
             yield f"{item.capitalize()}: {near} of {len(rows)} ranks differ by one or less."
+        elif len(missing := total[total["item"] == item]):
+            yield f"{item.capitalize()} is missing: {missing['reason'].iloc[0]}."
     if len(held := table[table["item"] == ITEM].dropna(subset=["ours"])):
         yield f"Table 6, claims (among the best {BEST} of the ten algorithms): {count_verdicts(held['verdict'])}."
     if len(held := table[table["item"] == HEADLINES].dropna(subset=["ours"])):
