@@ -63,9 +63,7 @@ def _running(tree: ast.AST) -> Iterator[ast.AST]:
         if isinstance(node, ast.If) and _is_for_typing(node.test):
             waiting += node.orelse
             continue
-        for (
-            field
-        ) in node._fields:  # several times as fast as ast.iter_child_nodes, and most of the time of planning
+        for field in node._fields:  # faster than ast.iter_child_nodes
             value = getattr(node, field, None)
             if isinstance(value, list):
                 waiting += [one for one in value if isinstance(one, ast.AST)]

@@ -27,7 +27,9 @@ def choose_units(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Up to ``factuals`` rows of each predicted class, test rows first, training rows last."""
     classes = predicted_classes(model, data.vectors)
-    if len(set(classes)) == 1:  # a rate of 0 would be a result of the classifier, shown as one of the explainers
+    if (
+        len(set(classes)) == 1
+    ):  # a rate of 0 would be a result of the classifier, shown as one of the explainers
         message = (
             f"the classifier predicts one class ({data.predictions[classes[0]]}) for every row: explainers that start"
             " from rows of the other class find nothing"
