@@ -115,6 +115,12 @@ def repetition_notes(runs: Sequence[Run]) -> list[str]:
     ]
 
 
+def harmonic_mean(precision: float, recall: float) -> float:
+    """0 if both are 0; NaN if one is NaN: the share of a side without statements, or without verdicts."""
+    total = precision + recall
+    return 2 * precision * recall / total if total else total
+
+
 def why_no_verdicts(runs: Sequence[Run]) -> str:
     """Why there are no verdicts on statements; "" if there are."""
     if not written(runs):
