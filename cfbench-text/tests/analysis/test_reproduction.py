@@ -109,7 +109,8 @@ def test_a_run_is_beside_the_paper(tmp_path, monkeypatch):
     assert decided.loc["low-precision", "ours"] == pytest.approx(row["ours"])
     assert decided.loc["low-precision", ["verdict", "reason"]].tolist() == [
         "not comparable",
-        "rules in place of Llama-3-8B-Instruct; overlap in place of Llama-3.1-8B-Instruct",
+        "rules in place of Llama-3-8B-Instruct; overlap in place of Llama-3.1-8B-Instruct; "
+        "protocol.empty: zero in place of skip",
     ]
     assert decided.loc["xrec-best-recall", "verdict"] == "not reproducible"
     assert any("toy-reviews is not a data set of the paper" in note for note in found.notes)
@@ -272,7 +273,7 @@ def test_a_study_of_reviews_does_not_replace_the_study_of_explanations(tmp_path,
             {"metrics": [{"name": "bleurt", "model": "lucadiliello/BLEURT-20-D12"}]},
             "lucadiliello",
         ),
-        ("BLEURT", "", {"metrics": [{"name": "bleurt", "model": "bleurt-base-128"}]}, ""),
+        ("BLEURT", "", {"metrics": [{"name": "bleurt", "model": "bleurt-base-128", "limit": 128}]}, ""),
         (
             "QuestEval-F",
             "",
@@ -301,6 +302,7 @@ def test_other_models_than_those_of_the_paper_are_named(metric, judge, changes, 
         "extractor": "llm",
         "judges": ["llm", "nli"],
         "metrics": ["bertscore", "sts", "bleu"],
+        "protocol": {"empty": "skip"},
         **changes,
     }
     found = stand_in(config, metric, judge)

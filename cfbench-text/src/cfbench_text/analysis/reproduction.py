@@ -32,7 +32,7 @@ from cfbench_text.analysis.published_factuality import (
     decisive_metrics,
     printed_numbers,
 )
-from cfbench_text.analysis.published_measures import stand_in
+from cfbench_text.analysis.published_measures import other_extractor, stand_in
 from cfbench_text.analysis.shared import (
     groups_of,
     judge_notes,
@@ -59,6 +59,8 @@ SPEC = ComponentSpec(
 
 STATISTICS, REVIEWS, FIGURE, CLAIMS = "II", "VII", "figure 2", "claims"
 BINARY = "StEnt-bin"
+OF_EXTRACTION = ("Avg/interaction", "Avg/user", "Avg/item", "Unique", "Total")
+"""The rows of table II that count statements."""
 ITEMS = {
     STATISTICS: "table-ii",
     "III": "table-iii",
@@ -136,13 +138,14 @@ class Reproduction:
         import pandas as pd
 
         printed = printed_numbers()
-        lines = [*_statistics(runs), *_measured(runs, printed)]
+        silent: dict[str, set[str]] = {}
+        lines = [*_statistics(runs), *_measured(runs, printed, silent)]
         table = pd.DataFrame(
             lines, columns=["table", "dataset", "metric", "judge", "model", "generator", *_OURS]
         )
         table = _beside(table, printed)
         of_claims, theirs = (_of_claims(one) for one in (table, printed))
-        decided = pd.DataFrame(list(claim_rows(of_claims, theirs))).assign(table=CLAIMS)
+        decided = pd.DataFrame(list(claim_rows(of_claims, theirs, silent))).assign(table=CLAIMS)
         table = pd.concat([with_verdicts(table, self.config.margin), decided], ignore_index=True)
         table["item"] = table["table"].map(ITEMS)
         return table.reindex(columns=list(COLUMNS))
@@ -239,7 +242,14 @@ def _statistics(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
         for name, data in run.summaries("data").items():
             statements = dict(known.get(f"statements of {name}") or known.get(name) or {})
             for metric, value in sizes(data, statements).items():
-                yield {"table": STATISTICS, "dataset": name, "metric": metric, "ours": value}
+                other = other_extractor(run.config) if metric in OF_EXTRACTION else ""
+                yield {
+                    "table": STATISTICS,
+                    "dataset": name,
+                    "metric": metric,
+                    "ours": value,
+                    STAND_IN: other,
+                }
 
 
 def sizes(data: Any, statements: Any) -> dict[str, float]:
@@ -260,8 +270,11 @@ def sizes(data: Any, statements: Any) -> dict[str, float]:
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
-def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Means over the test rows of each generator of the paper and metric of its tables."""
+def _measured(
+    runs: Sequence[Run], printed: pd.DataFrame, silent: dict[str, set[str]]
+) -> Iterator[dict[str, Any]]:
+    """Means over the test rows of each generator of the paper and metric of its tables. Those without a value are added
+    to ``silent``, by the metric's name in the claims."""
     same = repeated(runs)
     decisive = decisive_metrics()
     known = printed[~printed["table"].isin([STATISTICS, REVIEWS])]
@@ -280,6 +293,8 @@ def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, 
                 table = REVIEWS if table == "VI" else ""
             values = scores.get(column.name, np.empty(0))
             values = values[~np.isnan(values)]
+            if table and not len(values):
+                silent.setdefault(metric + (OF_REVIEWS if table == REVIEWS else ""), set()).add(generator)
             if not table or not len(values):
                 continue
             yield {
