@@ -1,5 +1,7 @@
 """Printed next to measured: the printed data against identities of the paper, and small tables whose claims are known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from cfbench_core import api
 from cfbench_core.analyses import find, run_analysis
 from cfbench_core.registry import installed
+from cfbench_text.analysis import shared
 from cfbench_text.analysis.number_verdicts import with_verdicts
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
@@ -196,6 +199,17 @@ def test_metrics_that_are_one_under_overlap_are_found(run, answer):
     assert "St2Exp-P (overlap)" in shown and "StEnt-P (overlap)" not in shown
 
 
+@pytest.mark.parametrize("same", [False, True])
+def test_metrics_without_any_value_are_not_one(monkeypatch, same):
+    """Nothing was measured of a generator that wrote no statement."""
+    values = np.array([0.5 if same else np.nan, np.nan])
+    scores = dict.fromkeys(["St2Exp-P (overlap)", "StEnt-P (overlap)"], values)
+    cell = SimpleNamespace(id="c", labels={"dataset": "toys"})
+    monkeypatch.setattr(shared, "written", lambda runs: [(None, cell)])
+    monkeypatch.setattr(shared, "values_of", lambda run, cell: scores)
+    assert bool(repeated([])) == same
+
+
 def test_numbers_of_the_papers_data_are_decided_by_the_interval_of_the_mean():
     table = pd.DataFrame(
         {
@@ -222,6 +236,8 @@ def test_a_study_of_reviews_does_not_replace_the_study_of_explanations(tmp_path,
     alone, both = (analysis.table(runs) for runs in ([explanations], [explanations, reviews]))
     pd.testing.assert_frame_equal(alone, both)
     assert {"III", "IV"} <= set(alone["table"])
+    assert set(alone["same_as"].dropna()) - {""}
+    assert [note for note in analysis.notes([explanations, reviews]) if "they are one number" in note]
 
 
 @pytest.mark.parametrize(

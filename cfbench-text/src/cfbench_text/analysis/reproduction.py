@@ -114,7 +114,7 @@ class Reproduction:
         names = {str(cell.labels["dataset"]) for _, cell in cells}
         other = ", ".join(sorted(names - set(DOMAINS)))
         absent = [name for name in GENERATORS if name not in {generator_of(cell) for _, cell in cells}]
-        judged = {judge for run, _ in cells for column in run.columns if (judge := parts(column.name)[1])}
+        judged = {judge for run in runs for column in run.columns if (judge := parts(column.name)[1])}
         found = [
             f"The paper names one number of {UNNAMED} without a direction; it is compared with P, and BARTScore with F."
         ]
@@ -131,7 +131,8 @@ class Reproduction:
                 f"Statements were judged by {', '.join(sorted(judged))}; in the paper by Llama-3.1-8B-Instruct (St2Exp) and "
                 "DeBERTa-large-mnli (StEnt, StCoh), and extracted by a language model."
             )
-        return [*found, *repetition_notes(runs), *judge_notes(runs)]
+        repetitions = [note for study in _studies(runs) for note in repetition_notes(study)]
+        return [*found, *repetitions, *judge_notes(runs)]
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: ``COLUMNS``; one row for each number, and for each claim and judge."""
@@ -235,6 +236,11 @@ def of_reviews(run: Run) -> bool:
     return not isinstance(protocol, str) and protocol.get("reference") == "written"
 
 
+def _studies(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs on explanations and those on reviews, whose cells have equal names."""
+    return [[run for run in runs if of_reviews(run) == reviews] for reviews in (False, True)]
+
+
 def _statistics(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
     """Table II, of the data sets of these runs."""
     for run in [run for run in runs if not of_reviews(run)] or runs:  # both are of the same reviews
@@ -275,12 +281,16 @@ def _measured(
 ) -> Iterator[dict[str, Any]]:
     """Means over the test rows of each generator of the paper and metric of its tables. Those without a value are added
     to ``silent``, by the metric's name in the claims."""
-    same = repeated(runs)
     decisive = decisive_metrics()
     known = printed[~printed["table"].isin([STATISTICS, REVIEWS])]
     place = dict(zip(known["metric"], known["table"], strict=True))
-    studies = ([run for run in runs if of_reviews(run) == reviews] for reviews in (False, True))
-    for run, cell in (one for study in studies for one in written(study)):  # cells of both have equal names
+    found = (
+        (run, cell, same)
+        for study in _studies(runs)
+        for same in [repeated(study)]
+        for run, cell in written(study)
+    )
+    for run, cell, same in found:
         generator = generator_of(cell)
         if not generator:
             continue
