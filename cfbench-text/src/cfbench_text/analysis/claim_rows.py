@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 RESAMPLES = 1000
 DECIDED = (CONFIRMED, CONFIRMED_IN_PART, REFUTED, REFUTED_IN_PART)
 NOT_RUN = "a metric, judge or generator that it needs was not run"
-NO_VALUE = "run, but no text has a value, as texts without statements"
+NO_VALUE = "run, but no text has a value, as one without statements"
 VALUES = "values"
 """The column with a series of each mean: its values by the unit that they are of."""
 
@@ -149,37 +149,25 @@ def _of_measured(
     named = [part for of_row in rows[STAND_IN].fillna("") for part in of_row.split("; ")]
     other = "; ".join(dict.fromkeys(filter(None, named)))
     places = list(dict.fromkeys(rows["dataset"]))
-    bounds: tuple[float, ...] = ()
-    if not np.isnan(found.value):
-        present, whole = extent(claim, means, places)
-        limits = [limit for one in (found, *readings) for limit in one.limits]
-        ends = possible_values(claim["statistic"], min(limits), max(limits), present, whole)
-        bounds = ends if present < whole else ()
     without = {name for metric in (claim["metric"], claim["subject"]) for name in silent.get(metric, ())}
-    if np.isnan(found.value):
-        return verdict(claim, found, missing=_why_no_value(without))
     unmeasured = [name for name in GENERATORS if name not in set(rows["generator"])]
     absent = [name for name in unmeasured if name not in without]
-    absent += [name for name in wanted_data_sets(places) if name not in places]
+    if places:  # without a mean it is not known which data sets were run
+        absent += [name for name in wanted_data_sets(places) if name not in places]
     parts = [f"{', '.join(absent)} (not run)"] if absent else []
-    parts += [f"{', '.join(_in_order(without))} ({NO_VALUE})"] if without else []
+    empty = [name for name in unmeasured if name in without]
+    parts += [f"{', '.join(empty)} ({NO_VALUE})"] if empty else []
+    if np.isnan(found.value):
+        return verdict(claim, found, missing=" and ".join(parts) if empty else "")
     missing = " and ".join(parts) or "what was not run"
+    present, whole = extent(claim, means, places)
+    limits = [limit for one in (found, *readings) for limit in one.limits]
+    ends = possible_values(claim["statistic"], min(limits), max(limits), present, whole)
+    bounds = ends if present < whole else ()
     decided = verdict(claim, found, other, readings, bounds, missing)
     if decided.word in DECIDED and any(len(values) < 2 for values in rows[VALUES]):
         return Verdict(UNDECIDED, ONE_TEXT)
     return decided
-
-
-def _in_order(generators: Collection[str]) -> list[str]:
-    return [name for name in GENERATORS if name in generators]
-
-
-def _why_no_value(without: Collection[str]) -> str:
-    """Why a statistic is missing; ``without``: the generators that ran and have no value."""
-    if not without:
-        return NOT_RUN
-    named = f"{NO_VALUE}: {', '.join(_in_order(without))}"
-    return f"{named}; or {NOT_RUN}" if len(without) < len(GENERATORS) else named
 
 
 def _with_resamples(ours: pd.DataFrame) -> FloatArray:
