@@ -115,9 +115,9 @@ def _of_texts(config: Mapping[str, Any], name: str) -> Iterator[str]:
         return
     wanted = OF_TEXTS[name]
     entry = _entry(listed, wanted.component)
-    model = _other(entry, wanted)
-    if model:  # whose settings are its own, such as the layer
-        yield model
+    other = _other(entry, wanted)
+    if other:  # settings of another model are its own, such as the layer
+        yield other
         return
     yield from _differing(entry, wanted.settings)
     if name in FILES:
