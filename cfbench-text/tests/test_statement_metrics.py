@@ -186,3 +186,24 @@ def test_documents_are_the_other_side():
         ("reference", A),
         ("text", B),
     ]
+
+
+@pytest.mark.parametrize("empty", ["zero", "skip"])
+@pytest.mark.parametrize("other", [0.0, 1.0])
+def test_a_side_whose_verdicts_are_all_undecided_has_no_f1(empty, other):
+    """Not 0: it has statements, of which nothing is known."""
+    unknown, known = np.array([np.nan, np.nan]), np.array([other])
+    for said in (
+        Verdicts(supported=[unknown], covered=[known]),
+        Verdicts(supported=[known], covered=[unknown]),
+    ):
+        row = ObservedTexts(["a"], ["b"], [(A, B)], [(A,)], load_domain("toy-reviews"), empty, said)
+        found = {name: value[0] for name, value in St2Exp(St2ExpConfig()).compute(row).items()}
+        assert math.isnan(found["St2Exp-F1"])
+        assert sorted([found["St2Exp-P"], found["St2Exp-R"]], key=math.isnan)[0] == other
+
+
+def test_a_side_without_statements_counts_as_zero_in_f1():
+    said = Verdicts(supported=[np.zeros(0)], covered=[np.zeros(1)])
+    row = ObservedTexts([""], ["b"], [()], [(A,)], load_domain("toy-reviews"), "zero", said)
+    assert St2Exp(St2ExpConfig()).compute(row)["St2Exp-F1"][0] == 0

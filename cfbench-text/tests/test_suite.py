@@ -338,3 +338,11 @@ def found_reviews(run):
 
     keys = {one["key"] for one in run.outcomes if one["kind"] == "data"}
     return (path for path in default_root().rglob("reviews.parquet") if path.parent.name in keys)
+
+
+def test_reviews_that_an_extractor_without_a_model_cannot_read_need_another_extractor(cache, tmp_path):
+    """It has no responses that a second try could resume from."""
+    run = api.run({**STUDY, "extractor": "template"}, out=tmp_path / "run")
+    reason = run.cells()[0].reason
+    assert "protocol.max_failed" in reason and "another extractor" in reason
+    assert "responses" not in reason and "resumes" not in reason

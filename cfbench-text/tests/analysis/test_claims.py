@@ -362,3 +362,29 @@ def test_metrics_that_tie_leave_their_order_undecided():
 def test_without_any_mean_nothing_is_decided():
     rows = list(claim_rows(measured({"St2Exp-P": [0.5]}).iloc[:0], numbers))
     assert {row["verdict"] for row in rows} == {"not reproducible"} and len(rows) == len(claims())
+
+
+def test_a_generator_that_wrote_no_statement_was_run():
+    """The reason names it, and what was not run apart from it."""
+    rows = measured({"St2Exp-P": [0.1, 0.2] * 20})
+    by_name = {one["metric"]: one for one in claim_rows(rows, numbers, {"St2Exp-P": {"att2seq"}})}
+    silent = "att2seq (run, but no text has a value, as one without statements)"
+    reason = by_name["nrt-least-precise"]["reason"]
+    assert reason == f"cer, peter, pepler, xrec, clothes, beauty, sports, cellphones (not run) and {silent}"
+    assert by_name["xrec-best-recall"]["reason"] == "a metric, judge or generator that it needs was not run"
+    partial = by_name["low-precision"]["reason"]
+    assert f"(not run) and {silent} could change" in partial
+
+
+def test_generators_that_all_wrote_nothing_were_all_run():
+    silent = {"St2Exp-P": set(GENERATORS)}
+    rows = claim_rows(measured({"St2Exp-P": [0.5]}).iloc[:0], numbers, silent)
+    (reason,) = (row["reason"] for row in rows if row["metric"] == "low-precision")
+    assert "not run" not in reason and all(name in reason for name in GENERATORS)
+
+
+def test_what_two_metrics_have_in_place_of_the_papers_models_is_named_once():
+    rows = measured({"BERTScore-F": [0.9, 0.8] * 20, "St2Exp-P": [0.1, 0.2] * 20})
+    rows["stand_in"] = ["rules in place of A; b in place of B", "rules in place of A; c in place of C"]
+    reason = decided("disconnected", rows)["reason"]
+    assert reason.split("; ") == ["rules in place of A", "b in place of B", "c in place of C"]

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from cfbench_core.reports.analysis import render
-from cfbench_text.analysis.paper_tables import PaperTables, best, table_of
+from cfbench_text.analysis.paper_tables import PaperTables, best, printed, table_of
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,15 @@ def test_means_and_deviations_are_those_of_the_scores(run, answer):
     values = run.scores.query("model == 'item-review' and metric == 'ROUGE-L'")["value"].dropna()
     assert (line["mean"], line["std"], line["n"]) == pytest.approx((values.mean(), values.std(), len(values)))
     assert f"{values.mean():.4f}±{values.std():.4f}" in found.text
+
+
+def test_a_missing_mean_is_a_dash_and_one_value_has_no_deviation():
+    table = rows(("a", "", 0.25), ("b", "", float("nan")), ("c", "", 0.5))
+    table = table.assign(metric="m", std=[0.125, float("nan"), float("nan")])
+    table = pd.concat([table, table.iloc[:1].assign(metric="n")])
+    found = printed(table)
+    assert found.loc["m"].tolist() == ["0.2500±0.1250", "–", "0.5000*"]
+    assert found.loc["n"].tolist() == ["0.2500±0.1250", "–", "–"]
 
 
 def test_all_scores_are_in_it_and_controls_come_last(run, answer):

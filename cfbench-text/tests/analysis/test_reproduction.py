@@ -1,5 +1,7 @@
 """Printed next to measured: the printed data against identities of the paper, and small tables whose claims are known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from cfbench_core import api
 from cfbench_core.analyses import find, run_analysis
 from cfbench_core.registry import installed
+from cfbench_text.analysis import shared
 from cfbench_text.analysis.number_verdicts import with_verdicts
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
@@ -109,7 +112,8 @@ def test_a_run_is_beside_the_paper(tmp_path, monkeypatch):
     assert decided.loc["low-precision", "ours"] == pytest.approx(row["ours"])
     assert decided.loc["low-precision", ["verdict", "reason"]].tolist() == [
         "not comparable",
-        "rules in place of Llama-3-8B-Instruct; overlap in place of Llama-3.1-8B-Instruct",
+        "rules in place of Llama-3-8B-Instruct; overlap in place of Llama-3.1-8B-Instruct; "
+        "protocol.empty: zero in place of skip",
     ]
     assert decided.loc["xrec-best-recall", "verdict"] == "not reproducible"
     assert any("toy-reviews is not a data set of the paper" in note for note in found.notes)
@@ -195,6 +199,17 @@ def test_metrics_that_are_one_under_overlap_are_found(run, answer):
     assert "St2Exp-P (overlap)" in shown and "StEnt-P (overlap)" not in shown
 
 
+@pytest.mark.parametrize("same", [False, True])
+def test_metrics_without_any_value_are_not_one(monkeypatch, same):
+    """Nothing was measured of a generator that wrote no statement."""
+    values = np.array([0.5 if same else np.nan, np.nan])
+    scores = dict.fromkeys(["St2Exp-P (overlap)", "StEnt-P (overlap)"], values)
+    cell = SimpleNamespace(id="c", labels={"dataset": "toys"})
+    monkeypatch.setattr(shared, "written", lambda runs: [(None, cell)])
+    monkeypatch.setattr(shared, "values_of", lambda run, cell: scores)
+    assert bool(repeated([])) == same
+
+
 def test_numbers_of_the_papers_data_are_decided_by_the_interval_of_the_mean():
     table = pd.DataFrame(
         {
@@ -221,6 +236,8 @@ def test_a_study_of_reviews_does_not_replace_the_study_of_explanations(tmp_path,
     alone, both = (analysis.table(runs) for runs in ([explanations], [explanations, reviews]))
     pd.testing.assert_frame_equal(alone, both)
     assert {"III", "IV"} <= set(alone["table"])
+    assert set(alone["same_as"].dropna()) - {""}
+    assert [note for note in analysis.notes([explanations, reviews]) if "they are one number" in note]
 
 
 @pytest.mark.parametrize(
@@ -272,7 +289,7 @@ def test_a_study_of_reviews_does_not_replace_the_study_of_explanations(tmp_path,
             {"metrics": [{"name": "bleurt", "model": "lucadiliello/BLEURT-20-D12"}]},
             "lucadiliello",
         ),
-        ("BLEURT", "", {"metrics": [{"name": "bleurt", "model": "bleurt-base-128"}]}, ""),
+        ("BLEURT", "", {"metrics": [{"name": "bleurt", "model": "bleurt-base-128", "limit": 128}]}, ""),
         (
             "QuestEval-F",
             "",
@@ -301,6 +318,7 @@ def test_other_models_than_those_of_the_paper_are_named(metric, judge, changes, 
         "extractor": "llm",
         "judges": ["llm", "nli"],
         "metrics": ["bertscore", "sts", "bleu"],
+        "protocol": {"empty": "skip"},
         **changes,
     }
     found = stand_in(config, metric, judge)

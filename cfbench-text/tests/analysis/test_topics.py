@@ -6,6 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cfbench_core import api
+from cfbench_core.analyses import find, run_analysis
+from cfbench_core.registry import installed
 from cfbench_text.analysis.topics import Topics, counts, shares
 
 
@@ -36,6 +39,26 @@ def test_a_side_without_statements_has_no_share():
     found = shares(said(("u", "reference", "unsupported"), ("v", "reference", "unsupported")))
     assert np.isnan([found["precision"], found["hallucinated"], found["F1"], found["hallucinated_low"]]).all()
     assert found["omitted"] == 1
+
+
+def test_a_side_with_undecided_verdicts_alone_has_no_share_either():
+    found = shares(said(("u", "text", "undecided"), ("u", "reference", "unsupported")))
+    assert np.isnan([found["precision"], found["F1"], found["contradicted"]]).all()
+    assert found["recall"] == 0
+
+
+def test_a_judge_of_support_alone_finds_no_contradictions(run, tmp_path, monkeypatch):
+    """Not 0: it was never tested whether the review denies a statement."""
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    run = api.run({**run.config, "metrics": ["st2exp"]}, out=tmp_path / "run")
+    found = run_analysis(find("topics", [run], installed()), [run], installed(), {})
+    assert found.table["contradicted"].isna().all() and found.table["hallucinated"].notna().any()
+    shown = [line.split() for line in found.text.splitlines() if line.strip().startswith("item-review")]
+    assert shown and all(line[-2] == "–" for line in shown)
+
+
+def test_a_judge_of_pairs_has_contradictions_even_where_it_found_none(run, answer):
+    assert answer("topics").table.query("model == 'reference'")["contradicted"].eq(0).any()
 
 
 def test_nothing_entailed_is_f1_zero():

@@ -6,7 +6,8 @@ generators and metrics, and every mean is computed anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,11 +45,17 @@ if TYPE_CHECKING:
 
 RESAMPLES = 1000
 DECIDED = (CONFIRMED, CONFIRMED_IN_PART, REFUTED, REFUTED_IN_PART)
+NOT_RUN = "a metric, judge or generator that it needs was not run"
+NO_VALUE = "run, but no text has a value, as one without statements"
 VALUES = "values"
 """The column with a series of each mean: its values by the unit that they are of."""
 
 
-def claim_rows(measured: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def claim_rows(
+    measured: pd.DataFrame,
+    printed: pd.DataFrame,
+    silent: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> Iterator[dict[str, Any]]:
     """A row for each claim, once for each judge of the metrics that have one.
 
     Keys: metric (the name of the claim), judge, printed, ours, ci_low, ci_high, sentence, rule, verdict_printed, verdict,
@@ -58,6 +65,7 @@ def claim_rows(measured: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[s
         measured: columns dataset, metric, judge, model, generator, ours, VALUES (of the decisive metrics) and STAND_IN;
             of two models that are one generator, "-paper" counts.
         printed: columns dataset, metric, model, printed.
+        silent: by metric, the generators that ran on a data set and have no value there.
     """
     chosen = measured[measured["metric"].isin(decisive_metrics())]
     chosen = chosen.assign(first=~chosen["model"].astype(str).str.endswith("-paper"))
@@ -76,7 +84,7 @@ def claim_rows(measured: pd.DataFrame, printed: pd.DataFrame) -> Iterator[dict[s
             places = list(dict.fromkeys(rows["dataset"]))
             measured_means = _grids(rows, means)
             here, *readings = _readings(claim, measured_means, places)
-            decided = _of_measured(claim, here, readings, rows, measured_means)
+            decided = _of_measured(claim, here, readings, rows, measured_means, silent)
             yield {
                 "metric": claim["claim"],
                 "judge": judge,
@@ -114,14 +122,14 @@ def verdict(
         other: what it was measured with in place of the paper's models; it is not comparable then.
         readings: the statistic with ties counted against and for the claim; it is undecided if they disagree.
         bounds: what the statistic could be with all that the paper has; empty if nothing is missing.
-        missing: what was not run, in words.
+        missing: what was not run or has no value, in words.
     """
     if np.isnan(found.value) and claim["statistic"] in OF_DATA:
         return Verdict(
             NOT_REPRODUCIBLE, "it compares the five data sets of the paper, which were not all run"
         )
     if np.isnan(found.value):
-        return Verdict(NOT_REPRODUCIBLE, "a metric, judge or generator that it needs was not run")
+        return Verdict(NOT_REPRODUCIBLE, missing or NOT_RUN)
     if other:
         return Verdict(NOT_COMPARABLE, other)
     relation, threshold = claim["relation"], float(claim["threshold"])
@@ -135,19 +143,27 @@ def _of_measured(
     readings: Sequence[Interval],
     rows: pd.DataFrame,
     means: Mapping[str, FloatArray],
+    silent: Mapping[str, Collection[str]],
 ) -> Verdict:
-    """``rows``: the means that the claim is about; ``means``: the same as grids."""
-    other = "; ".join(dict.fromkeys(filter(None, rows[STAND_IN].fillna(""))))
+    """``rows``: the means that the claim is about; ``means``: the same as grids; ``silent``: see :func:`claim_rows`."""
+    named = [part for of_row in rows[STAND_IN].fillna("") for part in of_row.split("; ")]
+    other = "; ".join(dict.fromkeys(filter(None, named)))
     places = list(dict.fromkeys(rows["dataset"]))
-    bounds: tuple[float, ...] = ()
-    if not np.isnan(found.value):
-        present, whole = extent(claim, means, places)
-        limits = [limit for one in (found, *readings) for limit in one.limits]
-        ends = possible_values(claim["statistic"], min(limits), max(limits), present, whole)
-        bounds = ends if present < whole else ()
-    absent = [name for name in GENERATORS if name not in set(rows["generator"])]
-    absent += [name for name in wanted_data_sets(places) if name not in places]
-    missing = f"{', '.join(absent)} (not run)" if absent else "what was not run"
+    without = {name for metric in (claim["metric"], claim["subject"]) for name in silent.get(metric, ())}
+    unmeasured = [name for name in GENERATORS if name not in set(rows["generator"])]
+    absent = [name for name in unmeasured if name not in without]
+    if places:  # without a mean it is not known which data sets were run
+        absent += [name for name in wanted_data_sets(places) if name not in places]
+    parts = [f"{', '.join(absent)} (not run)"] if absent else []
+    empty = [name for name in unmeasured if name in without]
+    parts += [f"{', '.join(empty)} ({NO_VALUE})"] if empty else []
+    if np.isnan(found.value):
+        return verdict(claim, found, missing=" and ".join(parts) if empty else "")
+    missing = " and ".join(parts) or "what was not run"
+    present, whole = extent(claim, means, places)
+    limits = [limit for one in (found, *readings) for limit in one.limits]
+    ends = possible_values(claim["statistic"], min(limits), max(limits), present, whole)
+    bounds = ends if present < whole else ()
     decided = verdict(claim, found, other, readings, bounds, missing)
     if decided.word in DECIDED and any(len(values) < 2 for values in rows[VALUES]):
         return Verdict(UNDECIDED, ONE_TEXT)

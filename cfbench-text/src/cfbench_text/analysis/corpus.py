@@ -5,8 +5,9 @@
 - DIV, feature diversity: the number of keywords that two texts share, averaged over all pairs; lower is more diverse.
 - Corpus BLEU (sacrebleu), 0 to 100: from the counts of all texts together.
 - For each judge, precision, recall and F1 of the corpus: entailed statements / statements over all texts, and their
-  harmonic mean. The F1 in the tables of a run is the mean over explanations. A side without statements has no
-  precision (or recall), and counts as 0 in F1.
+  harmonic mean. The F1 in the tables of a run is the mean over explanations. A side without statements, or of which
+  all verdicts are undecided, has no precision (or recall), and there is no F1, as in ``topics`` and by the formula of
+  Statement factuality; F1 is 0 only if nothing of either side is entailed.
 
 Features are keywords of the domain, matched literally (the originals use words of a sentiment lexicon).
 """
@@ -23,7 +24,7 @@ import numpy as np
 
 from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
-from cfbench_text.analysis.shared import cells_of, competing, tidied, written
+from cfbench_text.analysis.shared import cells_of, competing, harmonic_mean, tidied, written
 from cfbench_text.domains import Domain, load_domain
 from cfbench_text.metrics.bleu import clear_cache
 
@@ -128,11 +129,10 @@ def of_statements(parts: Iterable[pd.DataFrame]) -> dict[str, float]:
             else math.nan
             for side in ("text", "reference")
         )
-        harmonic = 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
         found |= {
             f"corpus P ({judge})": precision,
             f"corpus R ({judge})": recall,
-            f"corpus F1 ({judge})": harmonic,
+            f"corpus F1 ({judge})": harmonic_mean(precision, recall),
         }
     return found
 

@@ -8,12 +8,12 @@ controls (reference, shuffled references, most frequent statements) are the colu
     V    sentences, chunks, questions: SummaC, AlignScore, QuestEval       VI  similarity: BLEU, BERTScore, ...
 
 Figure 2 (StEnt-bin) is in table IV. Table VII (reviews as references) is in ``reproduction``.
-A metric that equals another one in every row (with ``overlap`` five are one) is printed once.
+A metric that equals another one in every row (as several do with ``overlap``) is printed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +54,7 @@ TABLES = {
 }
 """What each table holds, by how the names of its metrics begin; the last has all others."""
 
+NOTHING = "–"
 WIDTH = 118
 """Letters in a line; generators that do not fit stand in a block below."""
 
@@ -154,7 +155,14 @@ def printed(rows: pd.DataFrame) -> pd.DataFrame:
     for labels, of_metric in groups_of(rows, ("metric",)):
         leader = best(of_metric)
         found[labels["metric"]] = {
-            row["model"]: f"{row['mean']:.4f}±{row['std']:.4f}{'*' if row['model'] == leader else ''}"
+            row["model"]: _cell(row) + ("*" if row["model"] == leader else "")
             for row in of_metric.to_dict("records")
         }
-    return pd.DataFrame.from_dict(found, orient="index").reindex(columns=order.tolist())
+    return pd.DataFrame.from_dict(found, orient="index").reindex(columns=order.tolist()).fillna(NOTHING)
+
+
+def _cell(row: Mapping[Any, Any]) -> str:
+    """ "0.1234±0.0567"; without a deviation if only one row has a value, "–" if none has."""
+    if np.isnan(row["mean"]):
+        return NOTHING
+    return f"{row['mean']:.4f}" + ("" if np.isnan(row["std"]) else f"±{row['std']:.4f}")

@@ -32,7 +32,7 @@ from cfbench_text.analysis.published_factuality import (
     decisive_metrics,
     printed_numbers,
 )
-from cfbench_text.analysis.published_measures import stand_in
+from cfbench_text.analysis.published_measures import other_extractor, stand_in
 from cfbench_text.analysis.shared import (
     groups_of,
     judge_notes,
@@ -59,6 +59,8 @@ SPEC = ComponentSpec(
 
 STATISTICS, REVIEWS, FIGURE, CLAIMS = "II", "VII", "figure 2", "claims"
 BINARY = "StEnt-bin"
+OF_EXTRACTION = ("Avg/interaction", "Avg/user", "Avg/item", "Unique", "Total")
+"""The rows of table II that count statements."""
 ITEMS = {
     STATISTICS: "table-ii",
     "III": "table-iii",
@@ -112,7 +114,7 @@ class Reproduction:
         names = {str(cell.labels["dataset"]) for _, cell in cells}
         other = ", ".join(sorted(names - set(DOMAINS)))
         absent = [name for name in GENERATORS if name not in {generator_of(cell) for _, cell in cells}]
-        judged = {judge for run, _ in cells for column in run.columns if (judge := parts(column.name)[1])}
+        judged = {judge for run in runs for column in run.columns if (judge := parts(column.name)[1])}
         found = [
             f"The paper names one number of {UNNAMED} without a direction; it is compared with P, and BARTScore with F."
         ]
@@ -129,20 +131,22 @@ class Reproduction:
                 f"Statements were judged by {', '.join(sorted(judged))}; in the paper by Llama-3.1-8B-Instruct (St2Exp) and "
                 "DeBERTa-large-mnli (StEnt, StCoh), and extracted by a language model."
             )
-        return [*found, *repetition_notes(runs), *judge_notes(runs)]
+        repetitions = [note for study in _studies(runs) for note in repetition_notes(study)]
+        return [*found, *repetitions, *judge_notes(runs)]
 
     def table(self, runs: Sequence[Run]) -> pd.DataFrame:
         """Columns: ``COLUMNS``; one row for each number, and for each claim and judge."""
         import pandas as pd
 
         printed = printed_numbers()
-        lines = [*_statistics(runs), *_measured(runs, printed)]
+        silent: dict[str, set[str]] = {}
+        lines = [*_statistics(runs), *_measured(runs, printed, silent)]
         table = pd.DataFrame(
             lines, columns=["table", "dataset", "metric", "judge", "model", "generator", *_OURS]
         )
         table = _beside(table, printed)
         of_claims, theirs = (_of_claims(one) for one in (table, printed))
-        decided = pd.DataFrame(list(claim_rows(of_claims, theirs))).assign(table=CLAIMS)
+        decided = pd.DataFrame(list(claim_rows(of_claims, theirs, silent))).assign(table=CLAIMS)
         table = pd.concat([with_verdicts(table, self.config.margin), decided], ignore_index=True)
         table["item"] = table["table"].map(ITEMS)
         return table.reindex(columns=list(COLUMNS))
@@ -232,6 +236,11 @@ def of_reviews(run: Run) -> bool:
     return not isinstance(protocol, str) and protocol.get("reference") == "written"
 
 
+def _studies(runs: Sequence[Run]) -> list[list[Run]]:
+    """The runs on explanations and those on reviews, whose cells have equal names."""
+    return [[run for run in runs if of_reviews(run) == reviews] for reviews in (False, True)]
+
+
 def _statistics(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
     """Table II, of the data sets of these runs."""
     for run in [run for run in runs if not of_reviews(run)] or runs:  # both are of the same reviews
@@ -239,7 +248,14 @@ def _statistics(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
         for name, data in run.summaries("data").items():
             statements = dict(known.get(f"statements of {name}") or known.get(name) or {})
             for metric, value in sizes(data, statements).items():
-                yield {"table": STATISTICS, "dataset": name, "metric": metric, "ours": value}
+                other = other_extractor(run.config) if metric in OF_EXTRACTION else ""
+                yield {
+                    "table": STATISTICS,
+                    "dataset": name,
+                    "metric": metric,
+                    "ours": value,
+                    STAND_IN: other,
+                }
 
 
 def sizes(data: Any, statements: Any) -> dict[str, float]:
@@ -260,14 +276,21 @@ def sizes(data: Any, statements: Any) -> dict[str, float]:
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
-def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Means over the test rows of each generator of the paper and metric of its tables."""
-    same = repeated(runs)
+def _measured(
+    runs: Sequence[Run], printed: pd.DataFrame, silent: dict[str, set[str]]
+) -> Iterator[dict[str, Any]]:
+    """Means over the test rows of each generator of the paper and metric of its tables. Those without a value are added
+    to ``silent``, by the metric's name in the claims."""
     decisive = decisive_metrics()
     known = printed[~printed["table"].isin([STATISTICS, REVIEWS])]
     place = dict(zip(known["metric"], known["table"], strict=True))
-    studies = ([run for run in runs if of_reviews(run) == reviews] for reviews in (False, True))
-    for run, cell in (one for study in studies for one in written(study)):  # cells of both have equal names
+    found = (
+        (run, cell, same)
+        for study in _studies(runs)
+        for same in [repeated(study)]
+        for run, cell in written(study)
+    )
+    for run, cell, same in found:
         generator = generator_of(cell)
         if not generator:
             continue
@@ -280,6 +303,8 @@ def _measured(runs: Sequence[Run], printed: pd.DataFrame) -> Iterator[dict[str, 
                 table = REVIEWS if table == "VI" else ""
             values = scores.get(column.name, np.empty(0))
             values = values[~np.isnan(values)]
+            if table and not len(values):
+                silent.setdefault(metric + (OF_REVIEWS if table == REVIEWS else ""), set()).add(generator)
             if not table or not len(values):
                 continue
             yield {

@@ -76,7 +76,9 @@ def judge_notes(runs: Sequence[Run]) -> list[str]:
 def repeated(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
     """By data set and metric the earlier metric of the same judge with the same value in every row, NaN included.
 
-    With ``overlap``, whose verdicts are 0 or 1 and never depend on more than one statement, five metrics are one.
+    Metrics without any value are not compared: nothing was measured. With ``overlap``, for which a document supports a
+    statement as much as its best statement does, and which rarely finds contradictions, several metrics often agree.
+    Of runs with cells of one name only the later counts: studies that are not one are passed one by one.
     """
     first: dict[tuple[str, str], dict[str, FloatArray]] = {}
     for run, cell in written(runs):
@@ -99,8 +101,11 @@ def _judge(metric: str) -> str:
 
 
 def _equal(some: dict[str, FloatArray], others: dict[str, FloatArray]) -> bool:
-    return some.keys() == others.keys() and all(
-        np.array_equal(values, others[cell], equal_nan=True) for cell, values in some.items()
+    measured = any(not np.isnan(values).all() for values in some.values())
+    return (
+        measured
+        and some.keys() == others.keys()
+        and all(np.array_equal(values, others[cell], equal_nan=True) for cell, values in some.items())
     )
 
 
@@ -113,6 +118,12 @@ def repetition_notes(runs: Sequence[Run]) -> list[str]:
         f"On {dataset}, {', '.join(names)} equal {of} in every row: they are one number."
         for (dataset, of), names in groups.items()
     ]
+
+
+def harmonic_mean(precision: float, recall: float) -> float:
+    """0 if both are 0; NaN if one is NaN: the share of a side without statements, or without verdicts."""
+    total = precision + recall
+    return 2 * precision * recall / total if total else total
 
 
 def why_no_verdicts(runs: Sequence[Run]) -> str:

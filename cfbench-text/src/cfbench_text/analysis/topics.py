@@ -4,9 +4,10 @@ Over all texts of a generator together, for the statements of one topic (or of o
 
     precision = entailed by the row's reference / statements of the texts     hallucinated = 1 - precision
     recall    = entailed by the row's text / statements of the references     omitted      = 1 - recall
-    F1        = their harmonic mean; 0 if nothing of either side is entailed, missing if a side has no statements
+    F1        = their harmonic mean; 0 if nothing of either side is entailed, missing if a side has no verdicts
 
-``contradicted`` is the part of ``hallucinated`` that contradicts the review. A statement counts for its own topic and
+``contradicted`` is the part of ``hallucinated`` that contradicts the review; missing for a judge that reports only
+whether a text supports a statement. A statement counts for its own topic and
 sentiment, regardless of those of the statement that entails it. These are shares of statements, so rows with many
 statements weigh more, and a row whose text has no statements counts as omitted for any ``protocol.empty``; the tables of
 a run contain means over rows. Intervals are bootstraps over users.
@@ -22,7 +23,15 @@ import numpy as np
 from cfbench_core.analyses import Figure
 from cfbench_core.specs import ComponentSpec
 from cfbench_core.statistics import percentile_interval, resampled_means
-from cfbench_text.analysis.shared import cells_of, competing, groups_of, judge_notes, tidied, why_no_verdicts
+from cfbench_text.analysis.shared import (
+    cells_of,
+    competing,
+    groups_of,
+    harmonic_mean,
+    judge_notes,
+    tidied,
+    why_no_verdicts,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +56,8 @@ WORDS = ["judge", "side", "topic", "sentiment"]
 COUNTED, NUMBERS = [*WORDS, "user"], ["all", "entailed", "contradicted"]
 WAITING = 20
 """Parts whose counts are put together at once."""
+OF_PAIRS = ("StEnt", "StCoh", "StMatch", "hallucinated", "contradicted", "omitted")
+"""How the names of metrics of pairs of statements begin."""
 NO_TOPIC = "no topic"
 """Of statements without a topic, which texts that follow the template can contain."""
 FEW = 10
@@ -69,11 +80,15 @@ class Topics:
         lines = []
         for run, cells in cells_of(runs):
             for cell in cells:
-                for judge, of_judge in _counted(run, cell.id).groupby("judge", sort=False, observed=True):
+                counted, comparing = _counted(run, cell.id)
+                for judge, of_judge in counted.groupby("judge", sort=False, observed=True):
                     for by in ("topic", "sentiment"):
                         for group, rows in of_judge.groupby(by, sort=True, observed=True):
                             labels = {**cell.labels, "role": cell.role, "judge": judge, "by": by}
-                            lines.append({**labels, "group": str(group) or NO_TOPIC, **shares(rows)})
+                            found = shares(rows)
+                            if judge not in comparing:
+                                found["contradicted"] = float("nan")
+                            lines.append({**labels, "group": str(group) or NO_TOPIC, **found})
         return pd.DataFrame(lines)
 
     def notes(self, runs: Sequence[Run]) -> Sequence[str]:
@@ -129,21 +144,30 @@ def _described(row: pd.Series) -> str:
     return f"{row['hallucinated']:.0%} ({row['group']}, {row['model']} on {row['dataset']})"
 
 
-def _counted(run: Run, cell: str) -> pd.DataFrame:
-    """How the statements of a cell stand: their numbers by judge, side, topic, sentiment and user. Users are numbers in
-    the order of their names, because there may be many of them."""
+def _counted(run: Run, cell: str) -> tuple[pd.DataFrame, set[str]]:
+    """How the statements of a cell stand: their numbers by judge, side, topic, sentiment and user; and the judges whose
+    verdicts are on pairs of statements. Users are numbers in the order of their names, because there may be many."""
     import pandas as pd
 
     named = pd.concat([pd.DataFrame({"unit": [], "user": []}), *run.batches(TEXTS, ["unit", "user"], [cell])])
     users = pd.Series(pd.factorize(named["user"], sort=True)[0].astype(np.int32), index=named["unit"])
     found = pd.DataFrame(columns=[*COUNTED, *NUMBERS])
     waiting: list[pd.DataFrame] = []
-    columns = ["unit", "judge", "side", "topic", "sentiment", "verdict"]
+    columns = ["unit", "judge", "side", "topic", "sentiment", "verdict", "other"]
+    comparing = _comparing(run)
     for statements in run.batches("statements.parquet", columns, [cell]):
         waiting.append(counts(statements.assign(user=statements["unit"].map(users)), COUNTED))
+        comparing.update(statements["judge"][statements["other"].notna()].unique())
         if len(waiting) == WAITING:
             found, waiting = _together([found, *waiting]), []
-    return _together([found, *waiting])
+    return _together([found, *waiting]), comparing
+
+
+def _comparing(run: Run) -> set[str]:
+    """The judges with a metric of pairs of statements. Verdicts on pairs that name no other statement are known from it;
+    those that name one show it themselves, also for metrics of other packages."""
+    named = [column.name.partition(" (") for column in run.columns]
+    return {judge.removesuffix(")") for name, _, judge in named if judge and name.startswith(OF_PAIRS)}
 
 
 def counts(statements: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -172,13 +196,12 @@ def shares(counted: pd.DataFrame) -> dict[str, Any]:
     sides = {side: counted[counted["side"] == side] for side in ("text", "reference")}
     precision, recall = (_share(rows, "entailed") for rows in sides.values())
     ends = [end for rows in sides.values() for end in _interval(rows)]
-    total = precision + recall
     return {
         "in_texts": int(sides["text"]["all"].sum()),
         "in_references": int(sides["reference"]["all"].sum()),
         "precision": precision,
         "recall": recall,
-        "F1": 2 * precision * recall / total if total else total,
+        "F1": harmonic_mean(precision, recall),
         "hallucinated": 1 - precision,
         "hallucinated_low": ends[0],
         "hallucinated_high": ends[1],

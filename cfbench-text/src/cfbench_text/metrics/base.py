@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cfbench_core.plan import Column
 from cfbench_text.domains import Domain
@@ -98,7 +99,8 @@ def _mean(values: FloatArray) -> float:
 
 
 def f1(precision: FloatArray, recall: FloatArray, empty: Empty) -> FloatArray:
-    """(B,) harmonic mean, 0 if both are 0. With "zero" a single missing value counts as 0, otherwise as NaN."""
+    """(B,) harmonic mean, 0 if both are 0. NaN is the value of a side without statements (or questions): with "zero" a
+    single one counts as 0, otherwise the mean is NaN."""
     if empty == "zero":
         missing = np.isnan(precision) & np.isnan(recall)
         precision = np.where(np.isnan(precision) & ~missing, 0.0, precision)
@@ -118,6 +120,13 @@ def best(matrices: Sequence[FloatArray], score: Callable[[FloatArray], FloatArra
 def with_f1(
     name: str, of_predicted: Sequence[FloatArray], of_evidence: Sequence[FloatArray], empty: Empty
 ) -> dict[str, FloatArray]:
-    """The three columns of :func:`ratio_columns`."""
+    """The three columns of :func:`ratio_columns`. F1 is NaN if all verdicts on the statements of a side are undecided."""
     precision, recall = precision_recall(of_predicted, of_evidence, empty)
-    return {f"{name}-P": precision, f"{name}-R": recall, f"{name}-F1": f1(precision, recall, empty)}
+    undecided = _undecided(of_predicted) | _undecided(of_evidence)
+    harmonic = np.where(undecided, np.nan, f1(precision, recall, empty))
+    return {f"{name}-P": precision, f"{name}-R": recall, f"{name}-F1": harmonic}
+
+
+def _undecided(values: Sequence[FloatArray]) -> NDArray[np.bool_]:
+    """(B,) whether there are statements, and none with a verdict."""
+    return np.array([len(one) > 0 and bool(np.isnan(one).all()) for one in values], dtype=np.bool_)

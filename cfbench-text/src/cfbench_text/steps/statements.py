@@ -17,6 +17,7 @@ from cfbench_text.row_store import FAILURES_FILE, GROUP, RowWriter, StatementWri
 from cfbench_text.statement_extraction import NOT_USABLE, Tally, extract_distinct, extract_generated
 
 FAILURE = ("row", "reason")
+CANNOT_READ = "another extractor, such as atomic or llm, may read them"
 
 
 def _failed(rows: Sequence[Any], found: Sequence[Extraction]) -> dict[str, list[Any]]:
@@ -69,9 +70,11 @@ def extract_statements(context: TaskContext) -> dict[str, Any]:
                 exact += sum(truth.get(row, ()) == one.triplets for row, one in pairs)
     most = context.parameters["max_failed"]
     if tally.failed > most * total:
+        queries = hasattr(extractor, "begin")  # only such an extractor has responses
         raise UserError(
             f"{context.task.label}: the extraction of {tally.failed} of {total} reviews failed ({tally.reasons}), more"
-            f" than the {most:.0%} that protocol.max_failed permits; responses are cached, the same command resumes"
+            f" than the {most:.0%} that protocol.max_failed permits; "
+            + ("responses are cached, the same command resumes" if queries else CANNOT_READ)
         )
     signatures = {context.parameters["extractor"]["component"]: dict(extractor.signature())}
     summary = {"signatures": signatures, **tally.summary(), "distinct": len(distinct), **_usage(extractor)}
