@@ -11,7 +11,7 @@ example as if they were in the review (SmolLM2-135M did so for eight of eight re
 model repeats the placeholders instead, they fail the validation because they are not topics.
 
 A text is "failed" if a piece has no usable response, and "cut" if a piece has a truncated one. Responses are
-cached by the digest of (model, prompt, text); failures are not cached.
+cached by the digest of endpoint, model, prompt and text, whatever they hold; requests without a response are not.
 """
 
 from __future__ import annotations

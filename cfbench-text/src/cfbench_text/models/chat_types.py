@@ -31,7 +31,9 @@ class ChatSource(Source):
         Help("environment variable with the API key of the endpoint, such as OPENAI_API_KEY; none: no key"),
     ] = None
     requests: Annotated[int, Range(minimum=1), Help("concurrent requests to the endpoint")] = 8
-    timeout: Annotated[float, Range(above=0), Help("seconds until a request to the endpoint fails")] = 120.0
+    timeout: Annotated[
+        float, Range(above=0), Help("seconds without any data from the endpoint until a request fails")
+    ] = 120.0
     retries: Annotated[int, Range(minimum=0), Help("further attempts of a request, with growing pauses")] = 5
     batch: Annotated[int, Range(minimum=1), Help("prompts per batch of a local model")] = 8
     input_price: Annotated[float, Range(minimum=0), Help("price of a million tokens of prompts")] = 0.0
