@@ -96,10 +96,8 @@ def parallel_tests(folder: str, *without: str) -> list[str]:
     chosen = [path for path in files if not {*path.parts} & {*without}]
     places = {name: place for place, name in enumerate(longest)}
     ordered = sorted(chosen, key=lambda path: (places.get(path.stem, len(longest)), path))
-    # The tests of a file share its fixtures. Many wait for processes, so there is a test more than cores at a time, except
-    # for those of the core, which limit the time of processes.
-    processes = CORES + (folder != "cfbench-core")
-    return [*map(str, ordered), f"--numprocesses={processes}", "--dist=loadfile", "--no-loadscope-reorder"]
+    # The tests of a file share its fixtures. Many wait for processes, so there is a test more than cores at a time.
+    return [*map(str, ordered), f"--numprocesses={CORES + 1}", "--dist=loadfile", "--no-loadscope-reorder"]
 
 
 def remove_environment(session: nox.Session) -> None:
