@@ -123,7 +123,7 @@ def _without_garbage_collection() -> Iterator[None]:
 def _as_it_runs(tree: ast.Module, has_assertions: bool) -> ast.Module:
     """A file without the metadata of components, in a form of which optimized code leaves out docstrings alone.
 
-    ``has_assertions``: whether it may have assertions or ``__debug__``; to look for them takes longer than to compile.
+    ``has_assertions``: whether it may have assertions or ``__debug__``; otherwise the tree need not be visited.
     """
     tree.body = [node for node in tree.body if not _is_metadata(node)]
     if _CLASSES_HOLD_LINES:
