@@ -1,4 +1,5 @@
-"""All checks of the project. ``nox`` runs them; ``nox -s 'test(cfbench-core)'`` runs one; ``nox -l`` lists them.
+"""All checks of the project. ``nox`` runs those of every commit; ``nox -s 'test(cfbench-core)'`` runs one; ``nox -l`` lists
+them, with those of every week and of a release.
 
 Every distribution is tested in an environment of its own that holds only what it declares, installed from wheels.
 """
@@ -173,12 +174,25 @@ def lock(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("distribution", DISTRIBUTIONS, ids=DISTRIBUTIONS)
 def test(session: nox.Session, distribution: str) -> None:
-    """Tests one distribution against its wheel."""
+    """Tests one distribution against its wheel, without the slow tests."""
+    test_wheel(session, distribution, "not slow")
+
+
+@nox.session
+@nox.parametrize("distribution", DISTRIBUTIONS, ids=DISTRIBUTIONS)
+def slow(session: nox.Session, distribution: str) -> None:
+    """The slow tests of one distribution: weekly, before a release, and before a commit that touches what they test."""
+    test_wheel(session, distribution, "slow")
+
+
+def test_wheel(session: nox.Session, distribution: str, marked: str) -> None:
+    """Tests of the wheel of a distribution, in an environment with nothing but what it declares."""
     siblings = [str(wheel_of(name)) for name in declared_siblings(distribution)[:-1]]
     session.install(*INSTALL, *siblings, f"{wheel_of(distribution)}[test]", "pytest-xdist")
     session.run("pip", "check")
     session.chdir(ROOT / distribution)
-    session.run("pytest", *parallel_tests(distribution), *session.posargs, env={"OMP_NUM_THREADS": "1"})
+    tests = parallel_tests(distribution)
+    session.run("pytest", *tests, "-m", marked, *session.posargs, env={"OMP_NUM_THREADS": "1"})
     remove_environment(session)
 
 
@@ -280,7 +294,7 @@ def chaos(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Builds the site into site/; its component tables come from the registry; checks its links. Nothing is fetched.
+    """Builds the site into site/; its component tables come from the registry. Nothing is fetched.
 
     The tests of ``tests/replications`` compare declarations of components with the stored results.
     """
@@ -289,8 +303,14 @@ def docs(session: nox.Session) -> None:
     session.install("--no-deps", *others)  # specs and configurations are read, nothing is computed: no torch
     session.run("pytest", "tests/replications")
     session.run("mkdocs", "build", "--strict", "--quiet")
-    check_links(session, ROOT / "site")
     remove_environment(session)
+
+
+@nox.session
+def links(session: nox.Session) -> None:
+    """Checks every link within the site that the session docs built. Two minutes."""
+    session.install("LinkChecker>=10.4")
+    check_links(session, ROOT / "site")
 
 
 def check_links(session: nox.Session, site: Path) -> None:
@@ -322,9 +342,19 @@ class SilentHandler(http.server.SimpleHTTPRequestHandler):
 @nox.session
 def e2e(session: nox.Session) -> None:
     """What a newcomer does, in fresh environments made from the wheels: install, list, run, publish a plugin."""
+    test_newcomers(session, "not slow")
+
+
+@nox.session
+def slow_e2e(session: nox.Session) -> None:
+    """The slow ones of the tests in fresh environments."""
+    test_newcomers(session, "slow")
+
+
+def test_newcomers(session: nox.Session, marked: str) -> None:
     session.install("pytest", "pytest-xdist", "pyyaml", "jsonschema", *PACKAGING)
     tests = parallel_tests(".", "replications", "gpu")  # they have sessions, with cfbench
-    session.run("pytest", *tests, *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
+    session.run("pytest", *tests, "-m", marked, *session.posargs, env={"CFBENCH_WHEELS": str(WHEELS)})
 
 
 @nox.session

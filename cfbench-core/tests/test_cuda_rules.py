@@ -45,6 +45,7 @@ def test_a_task_on_cuda_computes_by_the_rules_and_the_next_one_does_not(tmp_path
     assert on_cpu.summary == before
 
 
+@pytest.mark.slow
 def test_rules_end_with_the_task_that_imported_torch(tmp_path: Path) -> None:
     code = (
         "import json, sys; from pathlib import Path; from dataclasses import replace\n"
@@ -64,6 +65,7 @@ def test_rules_end_with_the_task_that_imported_torch(tmp_path: Path) -> None:
     assert json.loads(answer.stdout) == cuda_rules()
 
 
+@pytest.mark.slow
 def test_a_worker_process_computes_by_the_rules(tmp_path: Path) -> None:
     executor = ProcessExecutor(tmp_path, 1, 1, Limits(seconds=60), [], fresh=False)
     try:

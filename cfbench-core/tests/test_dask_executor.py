@@ -87,6 +87,7 @@ def dask(tmp_path: Path) -> Commands:
 # A local cluster
 
 
+@pytest.mark.slow
 def test_a_task_on_a_gpu_ends_the_run_where_a_machine_has_none(make: Callable[..., DaskExecutor]) -> None:
     executor = make(LOCAL)
     executor.submit(replace(task("answer"), device="cuda, no TF32, deterministic"))
@@ -135,6 +136,7 @@ def test_outcomes_are_those_of_worker_processes(make: Callable[..., DaskExecutor
         executor.wait()
 
 
+@pytest.mark.slow
 def test_closing_ends_busy_workers_and_every_server_is_local(
     make: Callable[..., DaskExecutor], tmp_path: Path, nothing_is_left: str
 ) -> None:
@@ -198,6 +200,7 @@ def test_ctrl_c_ends_a_script_and_its_cluster(tmp_path: Path, nothing_is_left: s
     assert marked(nothing_is_left) == []
 
 
+@pytest.mark.slow
 def test_a_local_cluster_does_not_survive_a_script_that_is_killed(
     tmp_path: Path, nothing_is_left: str
 ) -> None:
@@ -207,6 +210,7 @@ def test_a_local_cluster_does_not_survive_a_script_that_is_killed(
         wait_until(lambda: not marked(nothing_is_left))
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_its_tasks_on_workers_that_stay(dask: Commands, tmp_path: Path) -> None:
     address = dask.scheduler()
     worker = dask.worker()
@@ -243,6 +247,7 @@ class Interruptions:
     def finished(self, task: Task, outcome: Outcome, done: int, total: Total) -> None: ...
 
 
+@pytest.mark.slow
 def test_results_are_identical_though_machines_are_lost_and_others_join(
     dask: Commands, registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,6 +278,7 @@ def test_results_are_identical_though_machines_are_lost_and_others_join(
     assert {json.loads(line)["status"] for line in notes.read_text().splitlines()} == {"ok"}
 
 
+@pytest.mark.slow
 def test_a_task_that_every_machine_loses_fails_in_the_end(
     dask: Commands, make: Callable[..., DaskExecutor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_machine_without_the_shared_folder_says_so(
     assert "does not see the cache" in problem and "$CFBENCH_CACHE_DIR" in problem
 
 
+@pytest.mark.slow
 def test_workers_of_a_local_cluster_begin_with_different_gpus(
     run_settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

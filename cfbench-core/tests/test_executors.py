@@ -234,6 +234,7 @@ def test_a_child_that_is_still_a_copy_of_its_worker_counts_once(make: MAKE) -> N
     assert outcomes["forks"].status == "ok"
 
 
+@pytest.mark.slow
 def test_memory_that_one_work_left_behind_is_not_held_against_the_next(make: MAKE) -> None:
     tasks = [task("holds_memory", {"n": n}, label=str(n)) for n in range(3)]
     outcomes, _ = finish(make(ProcessExecutor, memory_gb=0.35), tasks)

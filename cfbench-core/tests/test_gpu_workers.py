@@ -81,6 +81,7 @@ def test_workers_get_gpus_in_turn_and_tasks_on_the_cpu_see_none(make: Make, tmp_
     assert [reports[f"task {number}"][name] for number in range(4)] == [value, value, value, None]
 
 
+@pytest.mark.slow
 def test_no_more_workers_than_a_gpu_has_memory_for_while_the_cpu_works_on(make: Make, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     executor = make(4, TWO[:1], gpu_memory_gb=20)  # a place for one worker
@@ -97,6 +98,7 @@ def test_no_more_workers_than_a_gpu_has_memory_for_while_the_cpu_works_on(make: 
     assert reports["task 0"][SHARE] == "1.0"
 
 
+@pytest.mark.slow
 def test_an_idle_worker_makes_place_for_the_code_of_others(make: Make) -> None:
     executor = make(2, TWO[:1], gpu_memory_gb=20)
     reports = found(executor, [gpu_report(0), gpu_report(1, domain="another"), gpu_report(2)])
@@ -105,6 +107,7 @@ def test_an_idle_worker_makes_place_for_the_code_of_others(make: Make) -> None:
     assert {report[VISIBLE] for report in reports.values()} == {"GPU-aa11"}
 
 
+@pytest.mark.slow
 def test_the_place_of_a_worker_that_died_is_given_out_again(make: Make) -> None:
     executor = make(1, TWO[:1])
     executor.submit(replace(task("leaves_at_once"), device=ON_GPU))
@@ -118,6 +121,7 @@ def test_the_place_of_a_worker_that_died_is_given_out_again(make: Make) -> None:
     assert outcomes["task 0"].summary[VISIBLE] == "GPU-aa11"
 
 
+@pytest.mark.slow
 def test_another_first_gpu_for_another_executor_of_the_machine(make: Make) -> None:
     visible = [found(make(1, TWO, first_gpu=n), [gpu_report(n)])[f"task {n}"][VISIBLE] for n in range(3)]
     assert Counter(visible) == {"GPU-aa11": 2, "GPU-bb22": 1}

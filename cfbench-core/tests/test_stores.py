@@ -319,7 +319,7 @@ def tables(directory: Path) -> list[bytes]:
     return [(directory / f"{name}.parquet").read_bytes() for name in ("scores", "explanations")]
 
 
-@pytest.mark.parametrize("executor", ["inline", "process"])
+@pytest.mark.parametrize("executor", ["inline", pytest.param("process", marks=pytest.mark.slow)])
 def test_tables_are_identical_with_a_store_elsewhere(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: Address, executor: str
 ) -> None:
@@ -338,6 +338,7 @@ def test_tables_are_identical_with_a_store_elsewhere(
     assert {cell.status for cell in run.cells()} == {"cached"}  # what machine b computed
 
 
+@pytest.mark.slow
 def test_dask_with_a_store_in_s3_and_no_shared_folder(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s3: str, credentials: None
 ) -> None:
@@ -395,6 +396,7 @@ class KillsWorkers:
         self._thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "s3"])
 def test_tables_are_identical_with_a_worker_killed_every_few_seconds(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, credentials: None,

@@ -89,7 +89,10 @@ def ml_explain_of_one_row(predict, x, own, steps):
     return c.numpy() if predict(c)[own] < 0.5 else np.full(len(x), np.nan)
 
 
-@pytest.mark.parametrize(("seed", "threshold"), [(0, 0.2), (2, 0.2), (0, 0.0)])
+@pytest.mark.parametrize(
+    ("seed", "threshold"),
+    [(0, 0.2), pytest.param(2, 0.2, marks=pytest.mark.slow), pytest.param(0, 0.0, marks=pytest.mark.slow)],
+)
 def test_cadex_as_published_is_the_loop_of_its_authors(explain, network, seed, threshold):
     encoding = encoding_of(COLUMNS)
     rows, model = rows_of(encoding, 8, seed), network(6, seed=seed)
@@ -188,7 +191,10 @@ def alibic_of_one_row(predict, x, own, prototype, o, low=-9.0, high=9.0):
     return best.numpy()
 
 
-@pytest.mark.parametrize(("seed", "theta"), [(0, 1.0), (1, 0.0), (2, 10.0)])
+@pytest.mark.parametrize(
+    ("seed", "theta"),
+    [(0, 1.0), pytest.param(1, 0.0, marks=pytest.mark.slow), pytest.param(2, 10.0, marks=pytest.mark.slow)],
+)
 def test_alibic_as_published_is_the_loop_of_its_authors(explain, network, numbers, seed, theta):
     draw = np.random.default_rng(seed)
     rows, background, model = draw.normal(size=(4, 3)), draw.normal(size=(60, 3)), network(3, seed=seed)
@@ -206,7 +212,7 @@ def test_alibic_as_published_is_the_loop_of_its_authors(explain, network, number
     assert not np.isnan(found).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 4))])
 def test_alibic_as_published_passes_gradients_to_categories(explain, network, seed):
     encoding = encoding_of(COLUMNS)
     rows, background, model = (

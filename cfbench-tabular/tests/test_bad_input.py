@@ -151,6 +151,7 @@ def test_explainers(here):
     check(run, alone, "explainer", EXPLAINERS)
 
 
+@pytest.mark.slow
 def test_an_explainer_that_takes_too_long_is_an_outcome(here):
     process = {**BASE, "executor": "process", "workers": 2, "limits": {"seconds": 8}}
     run = cfbench_core.run(
@@ -161,6 +162,7 @@ def test_an_explainer_that_takes_too_long_is_an_outcome(here):
     assert status.to_dict() == {"nearest-enemy": ["ok"], "sleeper": ["timeout"]}
 
 
+@pytest.mark.slow
 def test_tables_that_are_awkward_but_sound_are_explained(here):
     """A class with one row, a level that no training row has, and a number that is the same in all training rows."""
     many = [*ROWS[:20], *(row[:-1] + "a" for row in ROWS[20:])]

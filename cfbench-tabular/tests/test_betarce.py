@@ -106,6 +106,7 @@ def test_without_a_robust_point_there_is_no_counterfactual(linear, numbers):
     assert np.isnan(explanation.counterfactuals).all()
 
 
+@pytest.mark.slow
 def test_the_guarantee_holds_for_fresh_models(linear, numbers):
     """In at least alpha of the cases a fresh model agrees with probability above delta: Phi(x) for a normal threshold."""
     config = Config(base=NEAREST, delta=0.8, alpha=0.9, samples=50, radius=0.05, layers=200)

@@ -394,6 +394,7 @@ def samples(draw):
     return np.array(rows, dtype=float), np.array(labels), levels
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(samples(), st.randoms(use_true_random=False))
 def test_properties_of_any_tree(sample, random):

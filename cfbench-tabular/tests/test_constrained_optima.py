@@ -106,6 +106,7 @@ def check(case: Case, model: Any, explainer: Any, costs: Callable[[Context], Any
     assert details["bound"] <= least + 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 1_000_000), objective=st.sampled_from(OBJECTIVES))
 def test_the_optimum_of_a_network_is_that_of_trying_all_rows(seed: int, objective: Any) -> None:
@@ -127,6 +128,7 @@ def test_the_optimum_of_trees_is_that_of_trying_all_rows(seed: int, objective: A
     check(case, Forest(case.encoding, seed), explainer, lambda context: costs_of(objective, context), 1e-4)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 1_000_000), norm=st.sampled_from(["l1", "l0", "linf"]))
 def test_the_optimum_of_a_formula_is_that_of_trying_all_rows(seed: int, norm: Any) -> None:

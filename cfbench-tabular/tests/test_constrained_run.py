@@ -80,6 +80,7 @@ def test_by_default_certified_counterfactuals_satisfy_the_relations(tmp_path: Pa
     assert all(row["before"]["begin"] == row["begin"] for _, row in found.iterrows())
 
 
+@pytest.mark.slow
 def test_with_check_they_are_left_to_the_metrics(tmp_path: Path) -> None:
     found = run(tmp_path, "check")
     assert not found.query("explainer in ['optimum', 'mace', 'tree-optimum']")["satisfied"].all()

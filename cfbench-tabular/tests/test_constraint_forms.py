@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from constrained_grid import case_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from cfbench_tabular.explainers.exact import reach_of
 from cfbench_tabular.explainers.optimum import costs_of
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 1_000_000), slack=st.booleans())
 def test_one_of_the_alternatives_holds_where_the_constraint_does(seed: int, slack: bool) -> None:

@@ -84,7 +84,15 @@ def test_dice_as_published_shifts_the_probability_of_class_1(own):
     assert (found[1] < 0).any() and (found[1] > 0.9).any()
 
 
-@pytest.mark.parametrize(("seed", "k", "mixed"), [(0, 1, False), (1, 3, False), (5, 2, True), (3, 1, True)])
+@pytest.mark.parametrize(
+    ("seed", "k", "mixed"),
+    [
+        pytest.param(0, 1, False, marks=pytest.mark.slow),
+        pytest.param(1, 3, False, marks=pytest.mark.slow),
+        (5, 2, True),
+        (3, 1, True),
+    ],
+)
 def test_dice_as_published_is_the_loop_of_its_authors(network, monkeypatch, seed, k, mixed):
     monkeypatch.setattr(dice_published, "FIRST_STEPS", 40)
     columns = (Column("a"), Column("b"), *([COLOUR] if mixed else [Column("c")]))

@@ -51,6 +51,7 @@ def checked(table, rows):
     check_originals(found, table, HERE)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10_000), st.integers(0, 29), st.integers(0, 29), st.booleans())
 def test_changes_of_a_row_agree_with_it_and_not_with_another(seed, index, other, between):

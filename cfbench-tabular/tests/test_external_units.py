@@ -131,6 +131,7 @@ def texts(table):
     }
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80)
 @given(st.lists(st.tuples(*NUMBERS.values()), min_size=4, max_size=4), st.booleans(), st.booleans())
 def test_numbers_of_an_external_table_count_as_in_the_data_file(rows, wide, typed):

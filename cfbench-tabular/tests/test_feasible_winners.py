@@ -30,6 +30,7 @@ def run(tmp_path_factory):
         yield cfbench_core.run(config, out=folder / "run")
 
 
+@pytest.mark.slow
 def test_the_rows_are_valid_and_not_feasible(run):
     means = run.summary.pivot(index="explainer", columns="metric", values="mean").loc["any-row"]
     assert means["validity"] == 1.0

@@ -115,6 +115,7 @@ FORMS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(form=FORMS)
 def test_a_table_is_the_same_however_it_was_written(tmp_path_factory, form):
@@ -258,7 +259,9 @@ MESSY = {
 ROWS = {"long": 70_000}
 
 
-@pytest.mark.parametrize("name", MESSY)
+@pytest.mark.parametrize(
+    "name", [*(name for name in MESSY if name != "long"), pytest.param("long", marks=pytest.mark.slow)]
+)
 def test_messy_files_go_from_init_to_a_sentence(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))

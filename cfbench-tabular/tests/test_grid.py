@@ -45,6 +45,7 @@ def test_without_steps_nothing_is_computed():
     assert encoding.snapped(vectors) is vectors
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from(STEPS),

@@ -40,7 +40,10 @@ def growing_spheres_of_one_row(is_enemy, x, stream, n, radius):
     return best
 
 
-@pytest.mark.parametrize(("seed", "radius"), [(0, 0.1), (1, 0.1), (2, 30.0)])
+@pytest.mark.parametrize(
+    ("seed", "radius"),
+    [(0, 0.1), pytest.param(1, 0.1, marks=pytest.mark.slow), pytest.param(2, 30.0, marks=pytest.mark.slow)],
+)
 def test_growing_spheres_as_published_is_the_loop_of_its_authors(explain, network, numbers, seed, radius):
     """Also from a first ball that holds enemies, which shrinks."""
     rows, model = np.random.default_rng(seed).normal(size=(6, 4)), network(4, seed=seed)

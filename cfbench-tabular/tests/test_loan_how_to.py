@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pandas
+import pytest
 import yaml
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "explain-a-rejected-loan.md"
@@ -37,6 +38,7 @@ def shown(cell: str) -> str:
     return cell.replace(".", "").replace(",", ".") if "," in cell else cell
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_work_as_printed(tmp_path: Path) -> None:
     outputs, page = {}, PAGE.read_text("utf-8")
     for language, title, library, text in BLOCK.findall(page):

@@ -21,6 +21,7 @@ def explained(model, encoding, order, **options) -> Explanation:
     return MACE(Config(seconds=ENDLESS, **options)).counterfactuals(model, factuals, context)
 
 
+@pytest.mark.slow
 def test_answers_do_not_depend_on_what_was_solved_before(network, numbers):
     model, encoding, order = network(8, hidden=30, seed=1), numbers(8), np.arange(6)
     one = explained(model, encoding, order, work=40_000)
@@ -31,6 +32,7 @@ def test_answers_do_not_depend_on_what_was_solved_before(network, numbers):
         np.testing.assert_array_equal(values, other.details[name][::-1])
 
 
+@pytest.mark.slow
 def test_more_work_comes_at_least_as_near(network, numbers):
     model, encoding, order = network(8, hidden=30, seed=1), numbers(8), np.arange(4)
     less, more = (explained(model, encoding, order, work=work) for work in (2_000, 100_000))

@@ -201,7 +201,14 @@ def others():
             yield spec.name, resolve(spec.target)(resolve(spec.config)())
 
 
-@pytest.mark.parametrize("name", ["Iris", "Wine", "Ecoli", "PBC", "MagicGT", "CMSC"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Iris",
+        "Wine",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("Ecoli", "PBC", "MagicGT", "CMSC")),
+    ],
+)
 def test_on_cf_tabular_no_method_beats_it(study, name):
     """All numerical sets with at most 25 hidden units of which there are raw data."""
     model, encoding = study.network(name), study.encoding(name)

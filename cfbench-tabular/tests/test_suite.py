@@ -128,6 +128,7 @@ def test_a_run_ends_with_a_verbalized_explanation(small_run):
     assert " counts as " in words and " instead of " in words and "it would count as" in words
 
 
+@pytest.mark.slow
 def test_the_process_executor_and_another_chunk_give_the_same_scores(tmp_path):
     config = {**SMALL, "data": ["iris"]}
     inline = cfbench_core.run(config, out=tmp_path / "inline").scores

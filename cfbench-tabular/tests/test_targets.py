@@ -167,6 +167,7 @@ LOANS = "income,debt,years,decision\n" + "".join(
 )
 
 
+@pytest.mark.slow
 def test_from_one_class_to_another_above_a_probability_the_sentence_says_both(tmp_path, monkeypatch, capsys):
     """From the file to the sentence; what it says is checked with the estimator itself."""
     monkeypatch.chdir(tmp_path)
@@ -272,6 +273,7 @@ def test_bad_targets_are_one_clear_line(tmp_path):
         fitted(regressor, example_data())
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_how_to_work_as_printed(tmp_path):
     text = (Path(__file__).parents[2] / "docs" / "how-to" / "choose-the-target.md").read_text("utf-8")
     for title, content in re.findall(r'```csv title="(.*?)"\n(.*?)```', text, flags=re.DOTALL):

@@ -62,8 +62,8 @@ def data() -> Path:
 
 @pytest.fixture
 def serve(tmp_path, monkeypatch):
-    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
     """``serve(reply)``: a server of fake_endpoint, and a cache of its own."""
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
     from fake_endpoint import Server
 
     running = []

@@ -41,6 +41,7 @@ def source(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> PairSource:
     return PairSource(model=str(tiny.classifier(tmp_path / "model", LABELS)), batch=4, device="cpu")
 
 
+@pytest.mark.slow
 def test_answers_do_not_depend_on_what_fits(
     source: PairSource, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:

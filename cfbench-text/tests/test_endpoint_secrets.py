@@ -274,7 +274,7 @@ def holding(folder, text):
 
 
 @pytest.mark.parametrize("executor", ["inline", "process"])
-@pytest.mark.parametrize("name", ["LAB_API_KEY", "LAB_TOKEN"])
+@pytest.mark.parametrize("name", ["LAB_API_KEY", pytest.param("LAB_TOKEN", marks=pytest.mark.slow)])
 def test_no_file_of_a_run_holds_the_key(serve, monkeypatch, tmp_path, capsys, executor, name):
     monkeypatch.setenv(name, SECRET)
     replies = {"bad": True}

@@ -96,6 +96,7 @@ def test_an_outage_fails_the_run_and_the_same_command_asks_the_rest(extracting, 
     }
 
 
+@pytest.mark.slow
 def test_failed_questions_are_missing_values_until_the_server_answers_them(extracting, study):
     undisturbed = study("undisturbed")
     needed, extracting.answered = extracting.answered, set()

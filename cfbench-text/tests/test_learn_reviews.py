@@ -31,6 +31,7 @@ def texts(run, model):
     return table[table["model"] == model].set_index("unit")["text"].to_dict()
 
 
+@pytest.mark.slow
 def test_texts_are_reviews_and_references_stay_as_configured(tmp_path, monkeypatch):
     paragraphs = run_with(tmp_path, monkeypatch, "paragraphs")
     reviews = run_with(tmp_path, monkeypatch, "reviews", protocol={"learn": "written"})
@@ -40,6 +41,7 @@ def test_texts_are_reviews_and_references_stay_as_configured(tmp_path, monkeypat
     assert all(text.startswith("The user ") for text in texts(paragraphs, "item-review").values() if text)
 
 
+@pytest.mark.slow
 def test_learned_reviews_against_reviews_are_table_7(tmp_path, monkeypatch):
     (tmp_path / "model").mkdir()
     sts = {"name": "sts", "model": str(encoder(tmp_path / "model"))}

@@ -167,6 +167,7 @@ def test_long_texts_have_as_many_pairs_as_can_be_and_are_one_chunk_with_themselv
         assert chunks(align(one, one, kin)) == 1
 
 
+@pytest.mark.slow
 def test_long_texts_with_many_repetitions_are_paired_in_seconds():
     draw = np.random.default_rng(0)
     long = [f"w{number}" for number in (600 * draw.random(1600) ** 3).astype(int).tolist()]

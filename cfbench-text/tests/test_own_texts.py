@@ -41,7 +41,14 @@ def written(path, rows=ROWS, names=("user", "item", "text", "reference")):
     return path
 
 
-@pytest.mark.parametrize("name", ["mine.jsonl", "mine.csv", "mine.tsv"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("mine.jsonl", marks=pytest.mark.slow),
+        "mine.csv",
+        pytest.param("mine.tsv", marks=pytest.mark.slow),
+    ],
+)
 def test_one_line_scores_texts_against_the_references_in_the_file(name, tmp_path, capsys):
     path = written(tmp_path / name)
     assert main(["evaluate", "--suite", "text", str(path), "--output", "run", "--executor", "inline"]) == 0
@@ -79,6 +86,7 @@ def test_every_clause_is_a_statement_if_no_topics_are_known(tmp_path):
     assert (values[precision], values[recall]) == (0.5, 1.0)
 
 
+@pytest.mark.slow
 def test_the_references_may_stand_next_to_the_texts_of_several_generators(tmp_path):
     rows = [(*row, model) for model in ("first", "second") for row in ROWS]
     path = written(tmp_path / "mine.jsonl", rows, ("user", "item", "text", "evidence", "model"))

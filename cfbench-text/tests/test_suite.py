@@ -129,6 +129,7 @@ def test_the_numbers_do_not_depend_on_chunks_or_processes(run, cache, tmp_path, 
     pd.testing.assert_frame_equal(one, two, check_exact=True)
 
 
+@pytest.mark.slow
 def test_statements_and_external_texts_do_not_depend_on_chunks(run, cache, tmp_path):
     texts = run.explanations[run.explanations["model"] == "item-review"].sample(frac=0.8, random_state=1)
     path = lines(tmp_path / "texts.jsonl", texts[["model", "user", "item", "text"]].to_dict("records"))

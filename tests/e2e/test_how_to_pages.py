@@ -27,6 +27,7 @@ def commands_of(page: Path) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PAGES)
 def test_the_commands_of_a_page_work_as_printed(environment: Environment, kind: str) -> None:
     (page,) = (ROOT / "docs" / "how-to").glob(f"write-a*-{kind}.md")

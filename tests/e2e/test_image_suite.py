@@ -90,12 +90,14 @@ def test_its_explanations_can_be_scored_as_external_ones_without_the_column_unit
     assert compared.returncode == 0, compared.stderr
 
 
+@pytest.mark.slow
 def test_reports_of_every_format_are_made(environment: Environment, run: Path) -> None:
     for format in ("html", "markdown", "latex", "csv"):
         done = environment.cfbench("report", "runs/one", "--format", format)
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "component",
     ["images/suite/images", "digits", "softmax", "patch-swap", "nearest-unlike", "validity", "distance"],

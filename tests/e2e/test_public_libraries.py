@@ -10,6 +10,7 @@ import pytest
 
 from .conftest import ROOT, Environment
 
+pytestmark = pytest.mark.slow  # it installs both libraries
 PLUGINS = ["cfnow", "dice-ml"]
 
 

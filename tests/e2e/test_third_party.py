@@ -58,6 +58,7 @@ def test_it_passes_the_conformance_kit(environment: Environment) -> None:
     assert "is-deterministic" in checked.stdout and checked.stdout.endswith("All checks passed.\n")
 
 
+@pytest.mark.slow
 def test_its_own_tests_pass_against_its_wheel(environment: Environment) -> None:
     tested = environment.python("-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLE / "tests")
     assert tested.returncode == 0, tested.stdout
@@ -105,6 +106,7 @@ def test_it_is_as_new_plugin_writes_it_but_for_the_method(environment: Environme
     assert {path for path in example if example[path] != rendered[path]} == OF_ITS_OWN
 
 
+@pytest.mark.slow
 def test_what_new_plugin_writes_works_as_it_is(environment: Environment) -> None:
     written = environment.cfbench("new-plugin", "mine", "--suite", "recsys")
     assert written.returncode == 0, written.stderr

@@ -270,6 +270,7 @@ def test_data_path_without_a_name_lists_the_searched_folders(toy: Path, cfbench:
     assert lines[2].split() == [str(toy / "data"), "./data"]
 
 
+@pytest.mark.slow
 def test_doctor_finds_the_unwritable_and_the_broken(
     toy: Path, install: Install, cfbench: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,6 +292,7 @@ def test_completion_prints_a_script_of_the_shell(cfbench: Command, shell: str) -
     assert script.code == 0 and "_CFBENCH_COMPLETE" in script.out
 
 
+@pytest.mark.slow
 def test_completion_knows_commands_options_and_components(toy: Path) -> None:
     def completed(line: str) -> list[str]:
         words = line.split(" ")

@@ -252,6 +252,7 @@ def test_the_call_from_python_is_the_same(paper: Path) -> None:
     assert find_replication("digits")[1].title == "Digits"
 
 
+@pytest.mark.slow
 def test_each_study_runs_once_for_each_seed(paper: Path, cfbench: Command) -> None:
     found = cfbench("reproduce", "digits", "table-1", "--seeds", "3,4,3", "--format", "csv")
     assert found.code == 0, found.err

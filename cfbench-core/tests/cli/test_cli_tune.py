@@ -116,6 +116,7 @@ def _until_closed(descriptor: int) -> str:
     return b"".join(parts).decode()
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_exit_code_130_with_the_best_so_far_written(toy: Path, cfbench: Command) -> None:
     call = ["tune", "study.yaml", "--set", "models=[{name: times, pause: 0.3}]", "--set", "executor=process",
             "--component", "times", "--trials", "5"]  # fmt: skip

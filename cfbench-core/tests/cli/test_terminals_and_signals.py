@@ -51,6 +51,7 @@ def test_a_terminal_that_knows_only_ascii_gets_ascii(toy: Path, variables: dict[
     assert shown.returncode == 0 and b"+/-1.3" in shown.stdout
 
 
+@pytest.mark.slow
 def test_json_for_a_terminal_that_knows_only_ascii_loses_nothing(toy: Path) -> None:
     change_study(toy, '[{name: digits, label: "Nóbrega ±"}]')
     for encoding in ("ascii", "utf-8"):
@@ -59,7 +60,16 @@ def test_json_for_a_terminal_that_knows_only_ascii_loses_nothing(toy: Path) -> N
         assert "Nóbrega ±" in str(json.loads(done.stdout.decode(encoding)))
 
 
-@pytest.mark.parametrize("redirection", ["| head -1", "2>&1 | head -1", "2>&1 | true", ">&-", ">&- 2>&-"])
+@pytest.mark.parametrize(
+    "redirection",
+    [
+        "| head -1",
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in ("2>&1 | head -1", "2>&1 | true", ">&-", ">&- 2>&-")
+        ),
+    ],
+)
 def test_a_run_that_nobody_reads_any_more_goes_on_to_its_end(toy: Path, redirection: str) -> None:
     done = in_shell(toy, f"set -o pipefail; cfbench run study.yaml --output runs/one {redirection}")
     assert done.returncode == 0, done.stderr
@@ -104,7 +114,12 @@ def test_a_folder_whose_name_is_not_utf8_is_refused_before_anything_is_computed(
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
+    ("number", "code"),
+    [
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
+    ],
 )
 def test_a_signal_ends_a_run_and_its_workers_and_leaves_nothing(toy: Path, number: int, code: int) -> None:
     change_study(toy, "[{name: digits, misbehave: 'wait:go'}]")
@@ -139,6 +154,7 @@ def test_a_signal_ends_a_run_and_its_workers_and_leaves_nothing(toy: Path, numbe
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_the_cursor_is_shown_again_after_a_signal(toy: Path, number: int) -> None:
     change_study(toy, "[{name: digits, misbehave: 'wait:go'}]")
@@ -177,6 +193,7 @@ def test_the_cursor_is_shown_again_after_a_signal(toy: Path, number: int) -> Non
     assert seen.rfind(b"\x1b[?25h") > seen.rfind(b"\x1b[?25l")
 
 
+@pytest.mark.slow
 def test_under_nohup_a_run_survives_the_end_of_its_terminal(toy: Path) -> None:
     change_study(toy, "[{name: digits, misbehave: 'wait:go'}]")
     script = 'trap "" HUP; exec "$@"'

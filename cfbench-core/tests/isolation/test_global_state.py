@@ -73,6 +73,7 @@ def test_a_deleted_working_directory_does_not_stop_a_task(
         pass
 
 
+@pytest.mark.slow
 def test_settings_of_torch_are_restored() -> None:
     torch = pytest.importorskip("torch")
     with restored():

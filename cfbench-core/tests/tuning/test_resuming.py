@@ -116,6 +116,7 @@ tune({study!r}, component="times", trials=8, out="tuned.yaml", registry=registry
 """
 
 
+@pytest.mark.slow
 def test_a_search_that_is_killed_loses_the_running_trial_and_no_other(tmp_path: Path) -> None:
     slow = study(models={"name": "times", "pause": 0.15})
     script = DRIVER.format(samples=str(SAMPLES), study=slow)

@@ -69,6 +69,7 @@ def test_a_full_disk_under_the_run_directory_is_one_line_and_room_completes_the_
         ).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", [0, 3, 6, 12])
 def test_a_full_disk_under_the_cache_fails_the_cells_and_room_completes_the_run(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int

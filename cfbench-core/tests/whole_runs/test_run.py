@@ -200,7 +200,7 @@ def test_printing_does_not_disturb_a_worker(registry: Registry, tmp_path: Path) 
     }
 
 
-@pytest.mark.parametrize("executor", ["inline", "process"])
+@pytest.mark.parametrize("executor", ["inline", pytest.param("process", marks=pytest.mark.slow)])
 def test_killed_in_the_middle_it_resumes_and_ends_in_the_same_bytes(tmp_path: Path, executor: str) -> None:
     flag = tmp_path / "go"
     waiting = configuration(

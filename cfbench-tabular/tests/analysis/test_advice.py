@@ -174,6 +174,7 @@ def test_suggestions_are_for_the_configured_setting(write: Any, make_cell: Any) 
         assert f"For factual score {score:g} {who} is advised" in queries.words(table)
 
 
+@pytest.mark.slow
 def test_figures_of_a_real_run_are_redrawn_from_a_stored_table(real_run: Any) -> None:
     assert advice.incompatibility([real_run]) == ""
     table = advice.table([real_run])

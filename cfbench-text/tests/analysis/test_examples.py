@@ -137,6 +137,7 @@ def test_unsupported_spans_are_marked_also_where_a_line_ends():
     assert all(line.count("[[") == line.count("]]") == 1 for line in lines)
 
 
+@pytest.mark.slow
 def test_spans_of_a_run_reach_its_examples(tmp_path, monkeypatch):
     tiny = pytest.importorskip("cfbench_text.models.tiny")
     pytest.importorskip("transformers", reason="needs cfbench-text[models]")

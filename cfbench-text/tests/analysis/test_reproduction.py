@@ -136,6 +136,7 @@ def test_interactions_include_those_without_a_training_item():
     assert (found["Interactions"], found["Avg/interaction"], found["Avg/user"]) == (12, 2, 10)
 
 
+@pytest.mark.slow
 def test_a_data_set_of_the_paper_is_compared_by_value(tmp_path, monkeypatch):
     table = analysed(tmp_path, monkeypatch)[1].table
     kept = table[~table["table"].isin(["II", "claims"])][
@@ -227,6 +228,7 @@ def test_numbers_of_the_papers_data_are_decided_by_the_interval_of_the_mean():
     ]
 
 
+@pytest.mark.slow
 def test_a_study_of_reviews_does_not_replace_the_study_of_explanations(tmp_path, monkeypatch):
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))
     of_statements = {**STUDY, "metrics": ["st2exp", "stent"]}

@@ -47,6 +47,7 @@ def test_a_side_with_undecided_verdicts_alone_has_no_share_either():
     assert found["recall"] == 0
 
 
+@pytest.mark.slow
 def test_a_judge_of_support_alone_finds_no_contradictions(run, tmp_path, monkeypatch):
     """Not 0: it was never tested whether the review denies a statement."""
     monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / "cache"))

@@ -51,6 +51,7 @@ def test_the_loss_is_that_of_peter_and_the_difference_of_both_ratings(model, bat
         )
 
 
+@pytest.mark.slow
 def test_training_brings_both_ratings_together(examples):
     apart, together = (examples.learned("cer", coherence_weight=weight) for weight in (0.0, 1.0))
     gaps = []

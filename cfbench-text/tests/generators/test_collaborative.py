@@ -92,6 +92,7 @@ def test_two_separate_groups_are_distinguished():
     assert scores[own].min() > scores[~own].max()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_and_another_seed_does_not():
     pairs = drawn_pairs()
     first, again, other = (vectors_of(pairs, (12, 9), seed=seed)[0] for seed in (0, 0, 1))

@@ -115,6 +115,7 @@ class TestLearning:
             known = {word.strip() for word in model.encoding.vocabulary.words}
             assert {word.strip() for word in words_of(text)} <= known
 
+    @pytest.mark.slow
     def test_it_does_not_collapse_to_one_sentence(self, name, examples):
         larger = (
             {"dimensions": 64, "hidden": 128, "learning_rate": 0.003}

@@ -40,6 +40,7 @@ def test_decoding_with_states_is_decoding_without(model, examples):
     examples.agrees_without_cache(model, logits)
 
 
+@pytest.mark.slow
 def test_the_embeddings_do_not_vanish(examples):
     """They do with the L2 of 0.001 on all weights that the study's adapter has."""
     model = examples.learned("nrt")

@@ -75,6 +75,7 @@ def model(llama, examples):
     return learned(examples, llama)
 
 
+@pytest.mark.slow
 def test_what_is_learned_makes_the_texts_likelier_and_nothing_else_changes(llama, examples):
     few, more = learned(examples, llama, learning_rate=1e-12), learned(examples, llama, epochs=30)
     before = {name: value.clone() for name, value in more._loaded().model.state_dict().items()}
