@@ -218,6 +218,7 @@ def test_answers_displace_their_items_on_a_rebuilt_graph(level: str) -> None:
         assert outside.all() if level == "item" else outside.any()
 
 
+@pytest.mark.slow
 def test_a_search_that_the_budget_ends_early_answers_as_one_that_goes_on() -> None:
     """The answers of an unlimited search that fit into the budget, and none in place of the others."""
     context, _ = world(2)
@@ -245,6 +246,7 @@ def test_it_differs_from_the_other_variant_and_refuses_its_options() -> None:
         Config(paper=QUICK)
 
 
+@pytest.mark.slow
 def test_it_passes_the_conformance_kit() -> None:
     options = Config(variant="paper", paper=dataclasses.replace(QUICK, surrogate_steps=10, steps=10))
     report = check_component("recsys/explainer/grease", options=options)
