@@ -184,6 +184,7 @@ def test_more_items_than_memory_has_room_for_are_refused_with_what_to_do_instead
         fitted(np.eye(3), l2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("l2", "copies"), [(100.0, 1), (None, 3)])
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak cannot be measured")
 def test_fitting_takes_the_memory_that_is_required(l2: float | None, copies: int) -> None:

@@ -90,6 +90,7 @@ def test_what_is_learned_is_that_of_whole_batches(name: str, most: int) -> None:
     assert sum(sizes) == epochs * members
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_down_to_single_members(name: str) -> None:
     assert set(assert_same(name, 1, 1)) == {1}

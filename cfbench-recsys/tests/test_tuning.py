@@ -115,6 +115,7 @@ CALL = (
 )
 
 
+@pytest.mark.slow
 def test_a_killed_search_resumes(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study(executor="process")))
     environment = {
@@ -147,6 +148,7 @@ def test_a_killed_search_resumes(tmp_path: Path) -> None:
 # Explainers
 
 
+@pytest.mark.slow
 def test_a_more_faithful_explainer_scores_better(tmp_path: Path) -> None:
     tuned = tune(explaining("Blend"), component="it", trials=10, sample=40, out=tmp_path / "tuned.yaml")
     assert tuned.search.tunable.metric == "POS-P@3 of other users"

@@ -54,6 +54,7 @@ def keyed(frame: pd.DataFrame) -> pd.Series[float]:
     return frame.set_index(["model", "level", "format", "explainer", "metric"])["mean"].sort_index()
 
 
+@pytest.mark.slow
 def test_positions_put_together_are_the_table(done: Run) -> None:
     table = made("positions").table([done])
     at_ranks = table[table["against"].isna()]

@@ -194,6 +194,7 @@ def test_explainers_that_fail_affect_their_own_chunk_and_report_why(shop: Path, 
     assert not {"user_index", "items_index", "group"} & {*scores.columns}
 
 
+@pytest.mark.slow
 def test_explainers_that_never_return_are_ended(shop: Path, tmp_path: Path) -> None:
     done = run(
         study(

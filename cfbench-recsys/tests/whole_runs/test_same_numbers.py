@@ -53,6 +53,7 @@ def debian(flag: Path, **changes: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_scores_are_the_same_bytes_whether_resumed_or_not_for_every_executor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
