@@ -253,7 +253,7 @@ def test_a_list_with_empty_places_is_explained(graph_world: MakeWorld) -> None:
         assert len(edits) == len(targets) and edits.counts().max() > 0
 
 
-@pytest.mark.parametrize("level", ["item", "list"])
+@pytest.mark.parametrize("level", [pytest.param("item", marks=pytest.mark.slow), "list"])
 @pytest.mark.parametrize("method", METHODS)
 def test_prefixes_that_are_scored_together_find_what_one_after_the_other_finds(
     method: str, level: str, graph_world: MakeWorld, monkeypatch: pytest.MonkeyPatch

@@ -76,6 +76,7 @@ def evaluations(context: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("additions", [False, True])
 def test_lists_together_have_the_answers_and_queries_of_each_alone_in_fewer_batches(
     graph_world: MakeWorld, additions: bool, monkeypatch: pytest.MonkeyPatch

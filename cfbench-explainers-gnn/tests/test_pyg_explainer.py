@@ -291,6 +291,7 @@ def test_an_option_that_has_no_effect_on_the_algorithm_is_refused(algorithm: Any
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "config",
     [

@@ -333,6 +333,7 @@ def test_a_module_is_checked_in_evaluation_and_each_part_is_left_as_it_was(froze
     assert all(torch.equal(before[name], after[name]) for name in before)  # statistics too
 
 
+@pytest.mark.slow
 def test_functions_that_pytorch_geometric_replaces_count_as_nobodys_change() -> None:
     """In a process of its own: what matters is that torch was noted before PyTorch Geometric was imported."""
     program = """

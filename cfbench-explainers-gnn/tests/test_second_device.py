@@ -68,7 +68,10 @@ def answers(method: str, world: Any, targets: Any) -> list[dict[str, bytes]]:
 
 
 @pytest.mark.parametrize("name", ["lightgcn", "gformer"])
-@pytest.mark.parametrize("method", EXPLAINERS)
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "unr-explainer, paper")) for name in EXPLAINERS],
+)
 def test_answers_on_a_second_device_are_those_on_the_cpu(
     method: str, name: str, graph_world: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
