@@ -33,6 +33,7 @@ RULES = {
 }
 
 
+@pytest.mark.slow
 def test_a_task_on_cuda_computes_by_the_rules_and_the_next_one_does_not(tmp_path: Path) -> None:
     before, store = cuda_rules(), Store(tmp_path)
     assert before != RULES

@@ -191,6 +191,7 @@ def running_script(tmp_path: Path, config: str) -> Iterator[tuple[subprocess.Pop
         yield process, int(flag.read_text())
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_script_and_its_cluster(tmp_path: Path, nothing_is_left: str) -> None:
     with running_script(tmp_path, "workers=1") as (process, _):
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: to the whole foreground group

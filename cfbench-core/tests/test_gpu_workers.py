@@ -63,6 +63,7 @@ def finished(executor: ProcessExecutor, count: int) -> dict[str, dict[str, Any]]
     return reports
 
 
+@pytest.mark.slow
 def test_workers_get_gpus_in_turn_and_tasks_on_the_cpu_see_none(make: Make, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     executor = make(4, TWO)

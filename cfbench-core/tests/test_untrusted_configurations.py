@@ -133,7 +133,9 @@ def test_planning_changes_the_module_path_only_for_a_configuration_that_names_co
     assert module_search_path == [*before, str(tmp_path)]
 
 
-@pytest.mark.parametrize("use", ["", "- {import: 'code_of_a_study:Mine'}"])
+@pytest.mark.parametrize(
+    "use", [pytest.param("", marks=pytest.mark.slow), "- {import: 'code_of_a_study:Mine'}"]
+)
 def test_no_file_next_to_a_configuration_replaces_a_module(tmp_path: Path, use: str) -> None:
     mark = tmp_path / "was-imported"
     for name in ("random", "scipy", "numpy", "queue", "json", "yaml", "cfbench_core", "toy_suite"):

@@ -7,14 +7,22 @@ import pytest
 from cfbench_core.registry import installed
 from cfbench_core.reproduction_levels import level_of
 from cfbench_core.testing import check_component
+from cfbench_explainers_gnn.clear import Config as ClearConfig
+from cfbench_explainers_gnn.exhaustive_edges import Config as ExhaustiveConfig
 from cfbench_explainers_gnn.pyg_explainer import Config as PyGConfig
+from cfbench_explainers_gnn.unr_explainer import Config as UNRConfig
 
 NAMES = [
     c.spec.name
     for c in installed().components("explainer", "recsys")
     if c.distribution == "cfbench-explainers-gnn"
 ]
-QUICK = {"pyg": PyGConfig(epochs=3, learning_rate=0.3)}
+QUICK = {
+    "pyg": PyGConfig(epochs=3, learning_rate=0.3),
+    "clear": ClearConfig(steps=30),
+    "unr-explainer": UNRConfig(simulations=40),
+    "exhaustive-edges": ExhaustiveConfig(budget=300),
+}
 """Options of explainers whose defaults take long."""
 
 

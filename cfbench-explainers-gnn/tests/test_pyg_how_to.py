@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "explain-a-pyg-model.md"
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_page_work_as_printed(tmp_path: Path) -> None:
     blocks = re.findall(
         r'^```(\w+)(?: title="([\w.]+)")?\n(.*?)^```', PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL
