@@ -45,11 +45,11 @@ def setting(make_world: Any) -> Any:
 
 
 def explainer_of(name: str, setting: Any) -> tuple[Any, Any]:
-    """As few epochs as it takes to have something learned."""
+    """As few epochs as it takes to have something learned, and a search that does not retain many sets."""
     spec = SPECS[name]
     config = resolve(spec.config)
-    options = {"epochs": 1} if name == "lxr" else {}
-    explainer = resolve(spec.target)(config(**options))
+    options = {"lxr": {"epochs": 1}, "beam": {"width": 2, "pool": 8}}
+    explainer = resolve(spec.target)(config(**options.get(name, {})))
     context = setting.context
     if hasattr(explainer, "prepare"):
         # Training users are rows of the graph, too.
