@@ -301,6 +301,7 @@ def test_a_task_that_every_machine_loses_fails_in_the_end(
     assert event.outcome.status == "failed" and "were lost" in event.outcome.reason
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_dies_ends_the_run_in_one_line(
     dask: Commands, make: Callable[..., DaskExecutor], tmp_path: Path
 ) -> None:
@@ -316,6 +317,7 @@ def test_a_scheduler_that_dies_ends_the_run_in_one_line(
     assert len(found.value.lines) == 1
 
 
+@pytest.mark.slow
 def test_a_machine_with_other_code_computes_nothing(
     dask: Commands, make: Callable[..., DaskExecutor], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -373,6 +375,7 @@ def test_a_cluster_that_cannot_be_started_is_one_line(
     assert reason in line and "\n" not in line
 
 
+@pytest.mark.slow
 def test_a_cluster_is_named_by_its_class_and_may_be_adaptive(make: Callable[..., DaskExecutor]) -> None:
     options = {"n_workers": 0, "host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
     config = DaskConfig(

@@ -128,6 +128,7 @@ def test_another_first_gpu_for_another_executor_of_the_machine(make: Make) -> No
     assert Counter(visible) == {"GPU-aa11": 2, "GPU-bb22": 1}
 
 
+@pytest.mark.slow
 def test_without_gpus_the_environment_stays_as_it_is(make: Make) -> None:
     reports = found(make(2, ()), [gpu_report(0), gpu_report(1, on_gpu=False)])
     assert [reports[f"task {n}"][VISIBLE] for n in range(2)] == [os.environ.get(VISIBLE)] * 2

@@ -50,7 +50,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
 
 
-@pytest.fixture(params=["file", "s3", "sftp"])
+@pytest.fixture(params=["file", pytest.param("s3", marks=pytest.mark.slow), "sftp"])
 def address(request: pytest.FixtureRequest, tmp_path: Path, credentials: None) -> Iterator[Address]:
     if request.param == "file":
         yield {"url": f"file://{tmp_path / 'remote'}", "options": {}}

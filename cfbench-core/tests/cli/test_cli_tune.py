@@ -82,6 +82,7 @@ def test_called_again_it_resumes_and_says_so(toy: Path, cfbench: Command) -> Non
     assert nothing.out.splitlines()[1:] == more.out.splitlines()[1:]
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_a_bar_with_the_best_so_far(toy: Path) -> None:
     ours, theirs = pty.openpty()
     with popen(

@@ -39,8 +39,13 @@ def in_shell(toy: Path, line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=variables, timeout=120)
 
 
-@pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0",
-                                       "PYTHONCOERCECLOCALE": "0"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"PYTHONIOENCODING": "ascii"},
+        pytest.param({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, marks=pytest.mark.slow),
+    ],
+)
 def test_a_terminal_that_knows_only_ascii_gets_ascii(toy: Path, variables: dict[str, str]) -> None:
     done = called(toy, "run", "study.yaml", "--output", "runs/one", **variables)
     assert done.returncode == 0, done.stderr
@@ -93,6 +98,7 @@ def test_a_working_directory_that_is_gone_is_one_line(toy: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_folder_whose_name_is_not_utf8_is_refused_before_anything_is_computed(toy: Path) -> None:
     folder = toy / os.fsdecode(b"caf\xe9")
     folder.mkdir()

@@ -22,6 +22,7 @@ def test_no_trial_is_begun_when_the_time_is_over(registry: Registry) -> None:
     assert none.trials == () and none.best is None and not Path("none.yaml").exists()
 
 
+@pytest.mark.slow
 def test_a_trial_that_takes_too_long_has_failed_and_the_search_continues(registry: Registry) -> None:
     limited = study(
         models={"name": "times", "pause": 1.5}, executor="process", workers=1, limits={"seconds": 0.5}

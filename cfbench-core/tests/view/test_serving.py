@@ -15,6 +15,7 @@ from made_up_run import write_run
 pytest.importorskip("uvicorn")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to one process")
 def test_ctrl_c_ends_the_server_in_one_line(tmp_path: Path) -> None:
     directory = write_run(tmp_path / "run", users=4)

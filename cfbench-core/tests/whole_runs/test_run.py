@@ -131,9 +131,9 @@ def test_fresh_computes_again(registry: Registry, tmp_path: Path) -> None:
     [
         ("raise", "failed", "ValueError: seven is not for me"),
         ("hang", "timeout", "4"),
-        ("eat", "out_of_memory", "0.4"),
+        pytest.param("eat", "out_of_memory", "0.4", marks=pytest.mark.slow),
         ("die", "failed", "signal 9"),
-        ("exit", "failed", "3"),
+        pytest.param("exit", "failed", "3", marks=pytest.mark.slow),
     ],
 )
 def test_a_failure_costs_its_own_units_only(
@@ -193,6 +193,7 @@ def test_a_directory_of_another_configuration_is_not_overwritten(registry: Regis
     run(registry, tmp_path / "run", fresh=True, seed=1)
 
 
+@pytest.mark.slow
 def test_printing_does_not_disturb_a_worker(registry: Registry, tmp_path: Path) -> None:
     printing = [{"name": "digits", "misbehave": "print"}]
     assert statuses(run(registry, tmp_path / "run", executor="process", explainers=printing)) == {
@@ -224,6 +225,7 @@ def test_killed_in_the_middle_it_resumes_and_ends_in_the_same_bytes(tmp_path: Pa
     assert (tmp_path / "whole" / "scores.parquet").read_bytes() == resumed
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_at_once_and_nothing_running(tmp_path: Path) -> None:
     waiting = configuration(executor="process", explainers=[{"name": "digits", "misbehave": "hang"}])
     script = script_of(waiting, tmp_path / "run")

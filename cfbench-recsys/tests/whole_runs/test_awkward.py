@@ -152,6 +152,7 @@ BAD_USER = 2
 """"one" is the third user by index, and in the first of four chunks, which has 29 units."""
 
 
+@pytest.mark.slow
 def test_explainers_that_fail_affect_their_own_chunk_and_report_why(shop: Path, tmp_path: Path) -> None:
     said = {
         "raise": ("failed", "ValueError: I do not like this user"),
