@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import yaml
 
 from .conftest import ROOT, Environment
@@ -32,6 +33,7 @@ def test_listing_imports_neither_torch_nor_pandas(environment_with: Make) -> Non
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_default_ends_within_a_minute_and_a_second_run_at_once(environment_with: Make) -> None:
     """The time is printed, not judged: machines differ. That nothing is computed twice is judged."""
     environment = environment_with(*BOTH)
@@ -57,6 +59,7 @@ def test_every_command_of_the_tutorial_runs(environment_with: Make) -> None:
     assert again.stderr.strip() == typo.group(1)
 
 
+@pytest.mark.slow
 def test_the_main_job_runs_on_real_data(environment_with: Make, shared_data: Path) -> None:
     """The study of examples/, on fewer users so that it ends in minutes; the whole of it is in docs/results."""
     environment = environment_with(*BOTH)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from .conftest import ROOT, Environment
 from .pages import follow
 
@@ -23,7 +25,7 @@ def test_the_tabular_suite_needs_no_recommender_and_no_torch(environment_with: M
     environment = environment_with("cfbench-core", "cfbench-tabular")
     assert environment.python("-c", "import torch").returncode != 0
     assert "growing-spheres" in environment.cfbench("list", "explainers").stdout
-    done = environment.cfbench("run", "--output", "runs/default")
+    done = environment.cfbench("run", "--output", "runs/default", "--set", "protocol.factuals=5")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Example:" in done.stdout
     assert environment.python("-m", "pip", "check").returncode == 0
@@ -39,6 +41,7 @@ def test_the_text_suite_needs_no_model_and_no_download(environment_with: Make) -
     assert environment.python("-m", "pip", "check").returncode == 0
 
 
+@pytest.mark.slow
 def test_every_command_of_the_tutorial_for_tables_runs(environment_with: Make) -> None:
     environment = environment_with("cfbench-core", "cfbench-tabular")
     follow(environment, (ROOT / "docs/tutorial-tables.md").read_text(encoding="utf-8"))
