@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -74,8 +73,20 @@ def wheel(distribution: str) -> Path:
     return sorted(Path(folder).glob(f"{distribution.replace('-', '_')}-*.whl"))[-1]
 
 
+@pytest.fixture(scope="session")
+def remove() -> Iterator[Callable[[Path], None]]:
+    """Removes a folder while the next tests run, which on some machines takes a minute."""
+    script = "import shutil, sys; shutil.rmtree(sys.argv[1], ignore_errors=True)"
+    started: list[subprocess.Popen[bytes]] = []
+    yield lambda folder: started.append(subprocess.Popen([sys.executable, "-c", script, folder]))
+    for process in started:
+        process.wait()
+
+
 @pytest.fixture(scope="module")
-def environment_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Environment]]:
+def environment_with(
+    tmp_path_factory: pytest.TempPathFactory, remove: Callable[[Path], None]
+) -> Iterator[Callable[..., Environment]]:
     """Makes (once for each list) an environment in which some distributions are installed from their wheels.
 
     Environments with torch take more than a gigabyte each, so they are removed after the tests of a file.
@@ -91,7 +102,7 @@ def environment_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calla
 
     yield make
     for environment in made.values():
-        shutil.rmtree(environment.folder, ignore_errors=True)
+        remove(environment.folder)
 
 
 @pytest.fixture(scope="session")
