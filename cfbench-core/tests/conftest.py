@@ -7,15 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from cfbench_core.registry import Component, Plugin, Registry
-
-# A machine with much other work is no reason to fail; in CI the examples stay the same ones.
-settings.register_profile(
-    "any-speed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any-speed")
 
 sys.path.insert(0, str(Path(__file__).parent / "samples"))  # toy_suite, importable in workers too
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 from scipy import sparse
 
 from cfbench_core.lifecycle.streams import generator
@@ -26,12 +25,6 @@ from cfbench_recsys.recommenders.masked_training import (
     nearness,
 )
 from cfbench_recsys.targets import Context, Targets
-
-# A machine with much other work is no reason to fail; in CI the examples stay the same ones.
-settings.register_profile(
-    "any-speed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any-speed")
 
 MODELS = {
     "lightgcn": (lightgcn.LightGCN, lightgcn.Config),

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 from scipy import sparse
 
 from cfbench_core.lifecycle.streams import generator
@@ -18,12 +17,6 @@ from cfbench_recsys.edits import Edits
 from cfbench_recsys.ranking import top_k
 from cfbench_recsys.scoring import score_once
 from cfbench_recsys.targets import Context, Targets
-
-# A machine with much other work is no reason to fail; in CI the examples stay the same ones.
-settings.register_profile(
-    "any-speed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any-speed")
 
 
 @dataclass

@@ -12,19 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 from cfbench_recsys.edits import ADD, REMOVE, Edits
 from cfbench_recsys.observations import ExplicitObservations, ImplicitObservations
 from cfbench_recsys.targets import Targets
-
-# A machine with much other work is no reason to fail; in CI the examples stay the same ones.
-settings.register_profile(
-    "any-speed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any-speed")
 
 Edit = dict[int, int]
 """An edit of one profile: item -> REMOVE or ADD."""

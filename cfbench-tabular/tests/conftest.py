@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 
 from cfbench_core.lifecycle.streams import generator
 from cfbench_tabular.classifiers.logistic_regression import Config as LogisticConfig
@@ -25,12 +24,6 @@ from cfbench_tabular.explainers.base import Context, Explanation, Factuals
 from cfbench_tabular.metrics.base import Observed
 from cfbench_tabular.table import Column
 from cfbench_tabular.testing import Constant
-
-# A machine with much other work is no reason to fail; in CI the examples stay the same ones.
-settings.register_profile(
-    "any-speed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any-speed")
 
 sys.path.insert(0, str(Path(__file__).parent / "samples"))
 

@@ -8,17 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 
 from cfbench_text.domains import load_domain
 from cfbench_text.metrics.base import ObservedTexts, Verdicts
 from cfbench_text.triplets import SENTIMENTS, Triplet, render
-
-# A machine with much other work is no reason to fail; in CI the examples stay the same ones.
-settings.register_profile(
-    "any-speed", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any-speed")
 
 sys.path.insert(0, str(Path(__file__).parent / "samples"))
 
