@@ -25,8 +25,9 @@ DATA = "data"
 def with_study_options(study: str, file: Path, own: Sequence[str], changes: Sequence[str]) -> list[str]:
     """The changes of a study at a scale (``own``), those of the user, and the study's options for bare names of these.
 
-    A bare name stands for all entries of the study with that name, such as both variants of a method. Mappings remain as
-    the user gives them, and so do lists in which the study itself has only names.
+    A bare name stands for all entries of the study with that name, such as both variants of a method, but for those that
+    the user gives as mappings. Mappings remain as the user gives them, and so do lists in which the study itself has
+    only names.
 
     Raises:
         UserError: for a bare name that such a list of the study does not have.
@@ -40,7 +41,13 @@ def with_study_options(study: str, file: Path, own: Sequence[str], changes: Sequ
         if (own_nodes := lists.get(key.value)) is None:
             continue
         nodes = value.value if isinstance(value, yaml.SequenceNode) else [value]
-        chosen = [entry for node in nodes for entry in _entries(node, own_nodes, study, key.value)]
+        mappings = [plain(node) for node in nodes if _is_mapping(node) and node not in own_nodes]
+        chosen = [
+            entry
+            for node in nodes
+            for entry in _entries(node, own_nodes, study, key.value)
+            if _is_mapping(node) or entry not in mappings
+        ]
         if chosen != [plain(node) for node in nodes]:
             text = yaml.safe_dump(chosen, default_flow_style=True, width=math.inf)
             added.append(f"{key.value}={text}")
@@ -54,6 +61,10 @@ def _lists_with_options(root: yaml.MappingNode) -> dict[str, list[yaml.Node]]:
         for key, value in root.value
         if key.value != DATA and isinstance(value, yaml.SequenceNode) and any(map(_has_options, value.value))
     }
+
+
+def _is_mapping(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.MappingNode)
 
 
 def _has_options(node: yaml.Node) -> bool:
