@@ -10,6 +10,9 @@ interval of length zero, and one outside of its own interval as a part of it.
 A claim of which a part was not run, such as one of its data sets, is *confirmed in part* or *refuted in part* where what was
 run decides it and what is missing could change that (:func:`in_part`).
 
+A mean of few units that all have the same value has a bootstrap interval of length zero, although units that were not
+drawn may have other values. It decides nothing (:func:`too_few_alike`).
+
 What holds or fails only by how ties are counted is *undecided*: seven methods that all have the best value are all
 first and all last.
 
@@ -43,6 +46,9 @@ VERDICTS = (
 
 MARGIN = 0.1
 """The default margin: a tenth of the printed number."""
+
+ENOUGH_ALIKE = 36
+"""So many units with the same value exclude (97.5%) that a tenth of all, the default margin, has others: 0.9**36 < 0.025."""
 
 _DIGITS, _EXACT = 3, 17
 """The significant digits of a number in a reason: usually, and at most; 17 write every number exactly."""
@@ -122,6 +128,11 @@ def number_verdict(
     if high < printed - around or low > printed + around:
         return Verdict(REFUTED, f"outside {allowed}")
     return Verdict(UNDECIDED, f"across a limit of {allowed}")
+
+
+def too_few_alike(units: float, name: str) -> str:
+    """Why a mean of so many units (``name``: "users"), all with the same value, decides nothing; empty if it does."""
+    return f"all {units:.0f} {name} have the same value" if units < ENOUGH_ALIKE else ""
 
 
 def claim_verdict(

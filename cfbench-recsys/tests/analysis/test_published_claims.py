@@ -291,8 +291,23 @@ def test_means_of_one_user_decide_no_claim() -> None:
     ]
     one = claim(**LOWEST)
     assert _verdict(one, decide(one, frame(rows))) == ("undecided", ONE_USER)
-    many = [{**row, "users": 2} for row in rows]
-    assert _verdict(one, decide(one, frame(many))).word == "confirmed"
+
+
+@pytest.mark.parametrize(("users", "word"), [(2, "undecided"), (35, "undecided"), (36, "confirmed")])
+def test_means_of_few_users_with_the_same_value_decide_no_claim(users: int, word: str) -> None:
+    """With 35 users alike, a tenth of all can differ with a probability of 0.9**35 = 0.0250 > 2.5%."""
+    rows = [
+        {"explainer": name, "users": users, "values": drawn(value)}
+        for name, value in (("a", 0.1), ("b", 0.2), ("c", 0.3))
+    ]
+    one = claim(**LOWEST)
+    found = _verdict(one, decide(one, frame(rows)))
+    assert found.word == word
+    assert (found.reason == f"all {users} users have the same value") == (word == "undecided")
+    some_differ = [
+        {**row, "users": 2, "values": drawn(0.1 * k, 0.1 * k + 0.01, 0.1 * k - 0.01)} for k, row in enumerate(rows, 1)
+    ]
+    assert _verdict(one, decide(one, frame(some_differ))).word == "confirmed"
 
 
 def drawn(*values: float) -> list[float]:

@@ -8,7 +8,8 @@ values over draws of users; the statistics of printed means have none.
 A claim about explainers, data sets, lengths of lists or levels of which some were not run, or not together, is decided in
 part only if their means could change it, however ties are counted, and one about the means of a single user not at all.
 What an explainer cannot explain, such as lists, is not missing. A difference of which so few users have any that one limit
-of its interval is zero is undecided, too: no draw of the users can give the other sign.
+of its interval is zero is undecided, too: no draw of the users can give the other sign. So is a statistic with an interval
+of length zero if it rests on a mean of few users that all have the same value.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from cfbench_core.verdicts import (
     Verdict,
     claim_verdict,
     in_part,
+    too_few_alike,
 )
 from cfbench_recsys.analysis.claim_statistics import (
     MONOTONIC,
@@ -158,11 +160,21 @@ def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
     tied = "" if np.isnan(end) else f"tied: all means are {end:g}"
     if "users" in frame and frame["users"].min() < 2:
         tied = ONE_USER
+    elif found[1:].size and np.ptp(found[1:]) <= SAME:
+        tied = tied or _few_alike(means.rows(means.frame.index.isin(frame.index)))
     bounds = _with_missing_options(claim, name, sides, of_both, grid, means.unsupported)
     measured = grid.settings if claim["contrast"] == "explainer" else grid.settings[of_both]
     known_or_possible = bounds or (_interval(found), *readings)
     bounds = _with_missing_settings(claim, name, known_or_possible, measured, means.unsupported) or bounds
     return Decided(_interval(found), counted, missing, readings, tied, bounds)
+
+
+def _few_alike(means: MeasuredMeans) -> str:
+    """Why means of which some have the same value for each of few users decide nothing; empty if there are none."""
+    if "users" not in means.frame:
+        return ""
+    alike = np.ptp(means.values[1:], axis=0) <= SAME
+    return too_few_alike(means.frame["users"][alike].min(), "users") if alike.any() else ""
 
 
 def _with_missing_options(

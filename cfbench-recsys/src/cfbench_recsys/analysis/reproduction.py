@@ -30,8 +30,10 @@ from cfbench_core.verdicts import (
     Verdict,
     count_verdicts,
     number_verdict,
+    too_few_alike,
 )
 from cfbench_recsys.analysis import published_cfexprec, published_consistency, published_fidelity
+from cfbench_recsys.analysis.claim_statistics import SAME
 from cfbench_recsys.analysis.published_claims import ONE_USER
 from cfbench_recsys.analysis.shared import base
 
@@ -258,7 +260,7 @@ def _attempted(rows: pd.DataFrame) -> bool:
 
 def _decided(numbers: pd.DataFrame, margin: float = MARGIN) -> pd.DataFrame:
     """With the verdict on each number; sizes, which have no interval, may be all that there is."""
-    needed = ("ci_low", "ci_high", "rounded_by")
+    needed = ("ci_low", "ci_high", "rounded_by", "users")
     numbers = numbers.reindex(columns=list(dict.fromkeys([*numbers.columns, *needed])))
     numbers["rounded_by"] = numbers["rounded_by"].fillna(0.0)
     rows = numbers.to_dict("records")
@@ -281,6 +283,8 @@ def _verdict(row: Mapping[Any, Any], margin: float) -> Verdict:
         margin = 0.0  # a size: equal up to how it was rounded
     elif np.isnan(row["ci_low"]):
         return Verdict(UNDECIDED, ONE_USER)
+    elif row["ci_high"] - row["ci_low"] <= SAME and (few := too_few_alike(row["users"], "users")):
+        return Verdict(UNDECIDED, few)
     return number_verdict(
         row["printed"], ours, deviation=row["deviation"], margin=margin, rounded_by=row["rounded_by"]
     )
