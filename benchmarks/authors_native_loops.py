@@ -316,7 +316,7 @@ def prince(checkout: Path, targets: Any, context: Any) -> Runs:
     from cfbench_explainers_native.prince import Config, Prince
 
     alpha, eps, count = 0.15, 1e-7, 10
-    method = Prince(Config(alpha=alpha, candidates=count))
+    method = Prince(Config(variant="paper", alpha=alpha, candidates=count))
     proposals: list[list[np.ndarray]] = []
 
     def ours() -> Edits:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cfbench_core.errors import UserError
 from cfbench_explainers_native.personalised_pagerank import ItemProximity
 from cfbench_explainers_native.prince import Config, Prince, smallest_sets, without_return
 from cfbench_recsys.answers import count_displaced
@@ -37,12 +38,12 @@ def smallest_by_trying(training, history, item, rival):
     return None
 
 
-def sets_of(training, history, item, rivals):
+def sets_of(training, history, item, rivals, by_lead=False):
     popularity = np.asarray(training.sum(axis=0)).ravel()[list(history)]
     wanted = np.array([item, *rivals])
     proximity = ItemProximity.exact(training, ALPHA)
     q = without_return(proximity, np.array(history), wanted, popularity, ALPHA)
-    return smallest_sets(q[:, :1] - q[:, 1:])
+    return smallest_sets(q[:, :1] - q[:, 1:], by_lead=by_lead)
 
 
 def answer(setting, targets, **options):
@@ -93,6 +94,34 @@ def test_smaller_sets_come_first_and_none_twice() -> None:
     assert [chosen.tolist() for chosen in smallest_sets(differences)] == [[0], [0, 1]]
 
 
+@given(draws)
+@settings(max_examples=40, deadline=None)
+def test_the_published_set_is_the_smallest_with_the_largest_lead(make_world, make_models, given) -> None:
+    """Among all sets of the smallest size and all replacements, found by trying them."""
+    seed, length, others = given
+    draw = np.random.default_rng(seed)
+    training = [draw.choice(9, draw.integers(1, 6), replace=False) for _ in range(others)]
+    items = draw.permutation(9)
+    history, item, rivals = sorted(items[:length].tolist()), int(items[-1]), items[-3:-1].tolist()
+    setting = make_world(make_models(9, seed, False), [history], 9, training)
+    before = pagerank_of_user(setting.training, history, ())
+    rivals = [rival for rival in rivals if before[rival] <= before[item] + 1e-12]
+    found = sets_of(setting.training, history, item, rivals, by_lead=True) if rivals else []
+    sizes = [smallest_by_trying(setting.training, history, item, rival) for rival in rivals]
+    known = [size for size in sizes if size]
+    assert bool(found) == bool(known)
+    if found:
+        size = min(known)
+        leads = [
+            (after := pagerank_of_user(setting.training, history, removed))[rival] - after[item]
+            for removed in combinations(history, size)
+            for rival in rivals
+        ]
+        own = pagerank_of_user(setting.training, history, [history[p] for p in found[0]])
+        assert len(found[0]) == size
+        assert max(own[rival] - own[item] for rival in rivals) == pytest.approx(max(leads), abs=1e-12)
+
+
 @pytest.fixture
 def shop(world, linear):
     """Sixty users of thirty items, and a recommender of random coefficients: PageRank is often wrong about it."""
@@ -114,6 +143,21 @@ def test_an_answer_works_on_the_recommender(shop) -> None:
     displaced = count_displaced(shop.model, targets, edits, np.arange(len(targets)), shop.profiles)
     assert 0.2 < displaced.mean() < 1
     assert np.array_equal(displaced > 0, edits.counts() > 0)
+
+
+def test_the_published_set_is_an_answer_whether_it_works_or_not(shop) -> None:
+    targets = everything(shop, 3)
+    given = Prince(Config(variant="paper")).counterfactuals(targets, shop.context)
+    answered = given.edits.counts() > 0
+    displaced = count_displaced(shop.model, targets, given.edits, np.arange(len(targets)), shop.profiles) > 0
+    assert np.array_equal(answered, given.details["ppr_success"] > 0)
+    assert (answered & ~displaced).any()
+    assert (answered & displaced).any()
+
+
+def test_the_published_variant_has_no_attempts() -> None:
+    with pytest.raises(UserError, match="attempts: is an option of variant: cfbench"):
+        Config(variant="paper", attempts=3)
 
 
 def test_more_attempts_and_candidates_answer_more(shop) -> None:

@@ -28,16 +28,17 @@ As in the paper, an action is an edge that leaves u: what leads from items to u 
 Departs from the paper: the graph holds training users and the explained user, but no other explained user.
 A replacement that PageRank prefers before anything is removed says nothing of removals, and is passed over;
 where PageRank prefers all of them, or the user has no interactions, there is no answer. Removing the whole history
-leaves no walk, which is no success. No self-loop at u: it would only scale g. ``attempts: 1`` tries the smallest set
-alone, as a method must that cannot query the recommender.
-The sets of PageRank are those of the authors' code (repository azinmatin/prince, commit 570e5e2), so that there is no
-``variant: paper``: on a generated graph of 60 users and 40 items, with the same rivals, 26 of 30 answers are identical, with
-as many edits on average (``docs/results/authors-native.csv``). Of equally small sets theirs is that of the largest
-difference, here it is that of the better ranked replacement. Theirs never removes the whole history either, and allows
-for the error of its push.
-Cost: one model query for each user, and at most ``attempts`` for each unit; the proximity of all items
-once (beyond 6000 items, of those in question once for each batch), and for each user a system as large as the
-history.
+leaves no walk, which is no success. No self-loop at u: it would only scale g.
+
+``variant: paper`` returns what the authors' code (repository azinmatin/prince, commit 570e5e2) returns: one set, the
+smallest, of equally small ones that after which the replacement leads by most, whether the recommender agrees or not. There
+PageRank is the recommender, so that nothing needs to be tried. On a generated graph of 60 users and 40 items, with
+the same candidates, AGREEMENT (``docs/results/authors-native.csv``). Theirs never removes the whole history either, and
+allows for the error of its push. ``variant: cfbench`` has the same sets, and tries several.
+
+Cost: one model query for each user, and at most ``attempts`` for each unit (``variant: paper``: none); the proximity of
+all items once (beyond 6000 items, of those in question once for each batch), and for each user a system as large as
+the history.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ import numpy as np
 import scipy  # scipy.linalg is imported at first use, not by every plan
 
 from cfbench_core.config import Help, Range, Search
+from cfbench_core.config.variants import Variant
+from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_native.personalised_pagerank import EXACT_UP_TO, PUSH_ERROR, ItemProximity
 from cfbench_recsys.answers import count_displaced
@@ -77,8 +80,14 @@ GRID = 2.0**44
 """Differences of probabilities are compared in whole steps of 1 / GRID: sums of them are exact, ties are ties."""
 
 
+ATTEMPTS = 5
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
+    variant: Annotated[
+        Variant, Help("cfbench: the first set with which the recommender agrees; paper: one set, not tried")
+    ] = "cfbench"
     alpha: Annotated[
         float, Range(above=0, below=1), Search(0.05, 0.5), Help("probability that a walk stops at a node")
     ] = 0.15
@@ -93,7 +102,13 @@ class Config:
         Search(choices=(5, 10, 20, 50)),
         Help("replacements: so many of the recommender's next items, from rank K+1 on"),
     ] = 20
-    attempts: Annotated[int, Range(minimum=1), Help("sets tried on the recommender, the smallest first")] = 5
+    attempts: Annotated[
+        int, Range(minimum=1), Help("variant cfbench: sets tried on the recommender, the smallest first")
+    ] = ATTEMPTS
+
+    def __post_init__(self) -> None:
+        if self.variant == "paper" and self.attempts != ATTEMPTS:
+            raise UserError("attempts: is an option of variant: cfbench; variant: paper tries no set")
 
 
 class Prince:
@@ -101,15 +116,21 @@ class Prince:
         self.config = config
 
     def counterfactuals(self, targets: Targets, context: Context) -> Answer:
-        """For each unit the smallest set of its own interactions that worked, and whether PageRank had one."""
+        """For each unit a set of its own interactions, and whether PageRank had one."""
         proposals = self._proposals(targets, context)
-        chosen = self._first_that_works(proposals, targets, context)
+        if self.config.variant == "paper":
+            chosen = np.zeros(targets.history.shape, dtype=np.bool_)
+            for unit, own in enumerate(proposals):
+                chosen[unit, own[0] if own else []] = True
+        else:
+            chosen = self._first_that_works(proposals, targets, context)
         succeeded = np.array([float(len(own) > 0) for own in proposals])
         edits = targets.within_budget(Edits.removals(targets.users, targets.history, chosen))
         return Answer(edits, {"ppr_success": succeeded})
 
     def _proposals(self, targets: Targets, context: Context) -> list[list[IntArray]]:
         """For each unit the sets of PageRank, smallest first, as positions in its history."""
+        by_lead = self.config.variant == "paper"
         users, first, owners = np.unique(targets.users, return_index=True, return_inverse=True)
         next_items = self._next_items(targets.take(first), context)
         fixed = np.array(targets.fixed, dtype=np.int64)
@@ -132,7 +153,7 @@ class Prince:
             )
             for place, own in enumerate(units):
                 differences = q[:, place, None] - q[:, len(units) :]
-                found[own] = smallest_sets(differences[: len(history)], differences[len(history) :])
+                found[own] = smallest_sets(differences[: len(history)], differences[len(history) :], by_lead)
         return found
 
     def _proximity(self, wanted: IntArray, context: Context) -> ItemProximity:
@@ -189,12 +210,14 @@ def without_return(
     return q
 
 
-def smallest_sets(differences: FloatArray, staying: FloatArray | None = None) -> list[IntArray]:
+def smallest_sets(
+    differences: FloatArray, staying: FloatArray | None = None, by_lead: bool = False
+) -> list[IntArray]:
     """The smallest set of rows for each column whose removal makes the column's sum negative, smallest first.
 
     differences (H, C); staying (F, C): further rows, which cannot be removed. Columns with a negative sum to begin with, and
     those that no removal makes negative, have none. Equal sets are named once; equally large ones in the order of the
-    columns. No rows, no sets.
+    columns, or ``by_lead``: the lowest sum first. No rows, no sets.
     """
     if not len(differences):
         return []
@@ -206,6 +229,7 @@ def smallest_sets(differences: FloatArray, staying: FloatArray | None = None) ->
     left = whole - np.cumsum(np.take_along_axis(steps, order, axis=0), axis=0)
     negative = left < 0
     sizes = np.where(negative.any(axis=0) & (whole >= 0), negative.argmax(axis=0) + 1, 0)
-    columns = [c for c in np.argsort(sizes, kind="stable") if sizes[c]]
+    lead = left[np.maximum(sizes - 1, 0), np.arange(len(sizes))] if by_lead else np.zeros(len(sizes))
+    columns = [c for c in np.lexsort((lead, sizes)) if sizes[c]]
     sets = {tuple(np.sort(order[: sizes[c], c])): None for c in columns}
     return [np.array(chosen) for chosen in sets]

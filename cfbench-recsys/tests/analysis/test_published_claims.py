@@ -305,7 +305,8 @@ def test_means_of_few_users_with_the_same_value_decide_no_claim(users: int, word
     assert found.word == word
     assert (found.reason == f"all {users} users have the same value") == (word == "undecided")
     some_differ = [
-        {**row, "users": 2, "values": drawn(0.1 * k, 0.1 * k + 0.01, 0.1 * k - 0.01)} for k, row in enumerate(rows, 1)
+        {**row, "users": 2, "values": drawn(0.1 * k, 0.1 * k + 0.01, 0.1 * k - 0.01)}
+        for k, row in enumerate(rows, 1)
     ]
     assert _verdict(one, decide(one, frame(some_differ))).word == "confirmed"
 

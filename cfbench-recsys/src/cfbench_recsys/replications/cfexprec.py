@@ -28,7 +28,8 @@ _GRAPH = (
 _TIMED = (
     "data=amazon-fashion",
     "protocol.users=5",
-    "explainers=[{name: lime-rs, variant: paper}, lime-rs, {name: shap, variant: paper}, shap, prince, "
+    "explainers=[{name: lime-rs, variant: paper}, lime-rs, {name: shap, variant: paper}, shap, "
+    "{name: prince, variant: paper}, prince, "
     "{name: accent, preset: paper}, accent, {name: lxr, variant: paper}, {name: lxr, preset: auto}, "
     "grease, {name: cf-gnnexplainer, variant: paper}, cf-gnnexplainer, "
     "{name: cf2, variant: paper}, cf2, clear, {name: unr-explainer, preset: paper}, unr-explainer, "
