@@ -9,7 +9,7 @@ A claim about explainers, data sets, lengths of lists or levels of which some we
 part only if their means could change it, however ties are counted, and one about the means of a single user not at all.
 What an explainer cannot explain, such as lists, is not missing. A difference of which so few users have any that one limit
 of its interval is zero is undecided, too: no draw of the users can give the other sign. So is a statistic with an interval
-of length zero if it rests on a mean of few users that all have the same value.
+of length zero if means of few users that all have the same value could change it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from cfbench_core.plan import TIME
 from cfbench_core.statistics import percentile_interval
 from cfbench_core.verdicts import (
     CONFIRMED,
+    ENOUGH_ALIKE,
     NOT_COMPARABLE,
     REFUTED,
     UNDECIDED,
@@ -32,7 +33,6 @@ from cfbench_core.verdicts import (
     Verdict,
     claim_verdict,
     in_part,
-    too_few_alike,
 )
 from cfbench_recsys.analysis.claim_statistics import (
     MONOTONIC,
@@ -161,7 +161,7 @@ def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
     if "users" in frame and frame["users"].min() < 2:
         tied = ONE_USER
     elif found[1:].size and np.ptp(found[1:]) <= SAME:
-        tied = tied or _few_alike(means.rows(means.frame.index.isin(frame.index)))
+        tied = tied or _few_alike(claim, means.rows(means.frame.index.isin(frame.index)), _interval(found))
     bounds = _with_missing_options(claim, name, sides, of_both, grid, means.unsupported)
     measured = grid.settings if claim["contrast"] == "explainer" else grid.settings[of_both]
     known_or_possible = bounds or (_interval(found), *readings)
@@ -169,12 +169,25 @@ def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
     return Decided(_interval(found), counted, missing, readings, tied, bounds)
 
 
-def _few_alike(means: MeasuredMeans) -> str:
-    """Why means of which some have the same value for each of few users decide nothing; empty if there are none."""
+def _few_alike(claim: Mapping[Any, Any], means: MeasuredMeans, found: Interval) -> str:
+    """Why a statistic (``found``) without any variation decides nothing; empty if it does.
+
+    Means of few users that all have the same value count as not measured. Of a statistic of differences those of few users
+    do, since it is the differences that are the same for all of them.
+    """
     if "users" not in means.frame:
         return ""
-    alike = np.ptp(means.values[1:], axis=0) <= SAME
-    return too_few_alike(means.frame["users"][alike].min(), "users") if alike.any() else ""
+    users = means.frame["users"].to_numpy()
+    few = users < ENOUGH_ALIKE
+    if claim["statistic"] not in OF_DIFFERENCES:
+        few &= np.ptp(means.values[1:], axis=0) <= SAME
+    if not few.any():
+        return ""
+    others = decide(claim, means.rows(~few))
+    relation, threshold = str(claim["relation"]), float(claim["threshold"])
+    possible = [found, others.statistic, *others.bounds]
+    words = {claim_verdict(one, relation, threshold).word for one in possible}
+    return f"all {users[few].min():.0f} users have the same value" if len(words) > 1 else ""
 
 
 def _with_missing_options(
