@@ -153,8 +153,8 @@ def test_the_interval_of_a_rare_value_is_that_of_its_count():
     """Resampled sums of 77 zeros and ones are binomial: they are never negative, as a mean -1.96 errors is."""
     from scipy.stats import binom
 
-    values = pd.Series([1.0] * 3 + [0.0] * 74)
-    one, none = pd.Series([0.5, *[np.nan] * 76]), pd.Series([np.nan] * 77)
+    values = pd.Series([1.0] * 3 + [0.0] * 74 + [np.nan] * 23)  # 23 texts without statements
+    one, none = pd.Series([0.5, *[np.nan] * 99]), pd.Series([np.nan] * 100)
     found = intervals_of({"rare": values, "shuffled": values[::-1], "one text": one, "no text": none})
     assert found["rare"] == found["shuffled"] == tuple(binom.ppf([0.025, 0.975], 77, 3 / 77) / 77)
     assert np.isnan([found["one text"], found["no text"]]).all() and intervals_of({}) == {}

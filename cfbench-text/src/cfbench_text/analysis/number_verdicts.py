@@ -41,13 +41,14 @@ def with_verdicts(table: pd.DataFrame, margin: float) -> pd.DataFrame:
 def intervals_of(scores: Mapping[str, pd.Series[float]]) -> dict[str, tuple[float, float]]:
     """Of each metric of a cell, the limits of the 95% interval of its mean; NaN where fewer than two texts have a value.
 
-    As of claims, texts are drawn with replacement, the same for all metrics; ``scores``: their values by text.
+    As of claims, the texts that have a value are drawn with replacement, the same for all metrics; ``scores``: their
+    values by text.
     """
     import pandas as pd
 
     if not scores:
         return {}
-    values = pd.concat(scores, axis=1).sort_index()
+    values = pd.concat(scores, axis=1).dropna(how="all").sort_index()
     low, high = bootstrap_interval(values.to_numpy(), resamples=RESAMPLES)
     return dict(zip(values.columns, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
