@@ -38,7 +38,7 @@ CLAIM_HEADS = ["data", "place (printed)", "verdict"]
 
 def text_of(table: pd.DataFrame) -> str:
     """Every table and figure that was measured, of each model."""
-    blocks = []
+    blocks: list[str] = []
     for labels, own in groups_of(with_text(table), ("model",)):
         about = place(labels, table)
         blocks += _blocks(own, f" · {about}" if about else "")

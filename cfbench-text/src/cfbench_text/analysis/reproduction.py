@@ -298,10 +298,11 @@ def _measured(
         intervals = intervals_of(scores)
         for name, table in tables.items():
             metric, judge = parts(name)
-            values = scores[name].dropna() if name in scores else ()
-            if table and not len(values):
+            if not table:
+                continue
+            values = scores[name].dropna() if name in scores else None
+            if values is None or values.empty:
                 silent.setdefault(metric + (OF_REVIEWS if table == REVIEWS else ""), set()).add(generator)
-            if not table or not len(values):
                 continue
             yield {
                 "table": table,
