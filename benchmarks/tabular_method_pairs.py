@@ -48,7 +48,7 @@ def main() -> None:
 
 def pairs(published: Run, ours: Run) -> Iterator[dict[str, Any]]:
     """A row for each algorithm."""
-    printed = printed_numbers().query("group == 'total'").set_index(["item", "explainer"])["printed"]
+    theirs = printed_numbers().query("group == 'total'").set_index(["item", "explainer"])["exact"]
     values = {"published": by_unit(published), "ours": by_unit(ours)}
     both_ran = [set(frame.index.get_level_values("explainer")) for frame in values.values()]
     for explainer in (name for name in ALGORITHMS if all(name in names for names in both_ran)):
@@ -57,7 +57,7 @@ def pairs(published: Run, ours: Run) -> Iterator[dict[str, Any]]:
         sides = {"published": one.loc[common], "ours": other.loc[common]}
         row: dict[str, Any] = {"explainer": explainer, "factuals": len(common)}
         for metric, (name, item) in SHARES.items():
-            row[f"{name} printed"] = round(float(printed.get((item, explainer), float("nan"))), 3)
+            row[f"{name} CF-tabular"] = round(float(theirs.get((item, explainer), float("nan"))), 3)
             row |= {f"{name} {side}": round(float(frame[metric].mean()), 3) for side, frame in sides.items()}
         both = (sides["published"]["validity"] == 1) & (sides["ours"]["validity"] == 1)
         row["both"] = int(both.sum())

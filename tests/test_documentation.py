@@ -40,6 +40,20 @@ def test_the_modules_that_pages_import_from_are_on_a_page_of_the_api() -> None:
     assert not missing, f"add them to GROUPS in docs/_hooks/reference_pages/api.py: {missing}"
 
 
+def test_pages_that_show_the_plugin_of_a_package_name_its_module() -> None:
+    """A reader copies the line from the page; the module must be the one that defines the class."""
+    pages = {
+        page.name: page.read_text("utf-8")
+        for page in (ROOT / "docs").rglob("*.md")
+        if "= PackagePlugin(" in page.read_text("utf-8")
+    }
+    assert {"write-a-plugin.md", "write-a-suite.md"} <= {*pages}
+    source = ROOT / "cfbench-core/src/cfbench_core/component_specs.py"
+    assert "\nclass PackagePlugin" in source.read_text("utf-8")
+    for name, text in pages.items():
+        assert "from cfbench_core.component_specs import PackagePlugin" in text, name
+
+
 def test_the_objects_of_the_api_exist() -> None:
     for group in GROUPS:
         for name in group.objects:

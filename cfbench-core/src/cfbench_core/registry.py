@@ -99,6 +99,13 @@ class Registry:
             if self.components(one.spec.details.get("compared", "explainer"), one.spec.name)
         ]
 
+    def broken_hint(self) -> str:
+        """For a message on what was not found: the plugins that could not be loaded and may have it; empty without any."""
+        broken = [f"{plugin.distribution} ({plugin.problem})" for plugin in self.plugins if plugin.problem]
+        if not broken:
+            return ""
+        return f" It may be in what could not be loaded: {', '.join(broken)}; see cfbench plugins."
+
     def find(self, suite: str, kind: str, name: str) -> Component:
         """The component, or a UserError with the nearest spelling and the broken plugins that may have had it."""
         defined = self._defined.get(f"{suite}/{kind}/{name}", [])
@@ -110,11 +117,9 @@ class Registry:
         others = [one for one in self.suites() if f"{one}/{kind}/{name}" in self._defined]
         if others and kind != "suite":
             hint = f" It belongs to the suite {' and '.join(others)}, this configuration to {suite}."
-        broken = [f"{plugin.distribution} ({plugin.problem})" for plugin in self.plugins if plugin.problem]
         if not hint and (absent := self._not_installed(suite)):
             hint = f" It may be in {' or '.join(absent)}, not installed here."
-        if broken:
-            hint += f" It may be in what could not be loaded: {', '.join(broken)}; see cfbench plugins."
+        hint += self.broken_hint()
         if kind == "suite":
             install = known_extras().get(name)
             advice = (

@@ -184,7 +184,7 @@ class Replication:
             return list(studies)
         if not self.seeds:
             raise UserError(
-                f"--seeds does not apply to {self.title}: its analysis compares the seeds that its studies have"
+                f"--seeds does not apply to {self.title}: its analysis does not compare runs of several seeds"
             )
         if any(change.startswith("seed=") for change in changes):
             raise UserError("the seed is set twice, by --seeds and by --set")
@@ -233,12 +233,12 @@ def find_replication(name: str, registry: Registry | None = None) -> tuple[Compo
     """The replication of that name, in whatever suite.
 
     Raises:
-        UserError: if there is none, with the nearest spelling.
+        UserError: if there is none, with the nearest spelling and the broken plugins that may have it.
     """
     registry = registry or installed()
     found = {component.spec.name: component for component in registry.components("replication")}
     if name not in found:
-        hint = did_you_mean(name, list(found))
+        hint = did_you_mean(name, list(found)) + registry.broken_hint()
         known = f"  ({', '.join(found)})" if found else "  No installed suite brings one."
         raise UserError(f"no replication {name!r}.{hint}{known}")
     return found[name], loaded_replication(found[name])

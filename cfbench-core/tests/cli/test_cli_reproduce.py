@@ -12,6 +12,7 @@ import pytest
 from cfbench_core.api import prepare
 from cfbench_core.cli.commands.reproduce import _needs
 from cfbench_core.errors import UserError
+from cfbench_core.registry import installed
 from cfbench_core.replications import (
     PublishedItem,
     Replication,
@@ -264,11 +265,27 @@ def test_each_study_runs_once_for_each_seed(paper: Path, cfbench: Command) -> No
     assert float(next(csv.DictReader(io.StringIO(found.out)))["ours"]) == same.table["ours"].iloc[0]
 
 
-def test_seeds_of_studies_are_not_replaced() -> None:
-    study = ReplicationStudy(name="a", config="p:a.yaml", changes={"small": ("seed=7",)})
+def test_a_replication_of_a_plugin_that_could_not_be_loaded_is_hinted_at(
+    paper: Path, install: Install, cfbench: Command
+) -> None:
+    """As for a component of a configuration that is not found."""
+    assert "could not be loaded" not in cfbench("reproduce", "mine").err
+    install("cfbench-broken", "0.3", "import a_module_that_is_nowhere\n")
+    found = cfbench("reproduce", "mine")
+    problem = "ModuleNotFoundError: No module named 'a_module_that_is_nowhere'"
+    hint = f"It may be in what could not be loaded: cfbench-broken ({problem}); see cfbench plugins."
+    assert found.code == 2 and found.err.startswith(f"no replication 'mine'. {hint}  (")
+    with pytest.raises(UserError, match="could not be loaded: cfbench-broken"):
+        installed().find("toy", "explainer", "mine")
+
+
+@pytest.mark.parametrize("changes", [("seed=7",), ()])
+def test_seeds_of_studies_are_not_replaced(changes: tuple[str, ...]) -> None:
+    """Whether the studies have seeds of their own or not: the message says nothing of them."""
+    study = ReplicationStudy(name="a", config="p:a.yaml", changes={"small": changes})
     fixed = Replication(title="T", paper="p", studies=(study,), items=(), analysis="a")
     assert fixed.with_seeds([study], ()) == [study]
-    with pytest.raises(UserError, match="--seeds does not apply to T"):
+    with pytest.raises(UserError, match=r"T: its analysis does not compare runs of several seeds$"):
         fixed.with_seeds([study], (1, 2))
 
 

@@ -28,8 +28,14 @@ def numbers_of(ranks: Any, measured: int = 100, whole: int = 100) -> pd.DataFram
     return pd.DataFrame(rows).assign(printed=np.nan, factuals=measured, printed_factuals=whole)
 
 
+def exact_numbers() -> pd.DataFrame:
+    """With the authors' ranks, which decide the claims, in place of those that the paper rounds."""
+    numbers = printed_numbers()
+    return numbers.assign(printed=numbers["exact"])
+
+
 def test_the_printed_numbers_confirm_every_claim() -> None:
-    printed = printed_numbers().assign(ours=np.nan, factuals=np.nan)
+    printed = exact_numbers().assign(ours=np.nan, factuals=np.nan)
     rows = headline_rows(printed).set_index("measure")
     assert len(rows) == len(CLAIMS) == 5
     assert set(rows["verdict_printed"]) == {"confirmed"} and set(rows["verdict"]) == {"not reproducible"}
@@ -110,7 +116,7 @@ def test_stability_and_times_are_shown_but_not_compared() -> None:
 
 def test_the_shares_that_are_led_are_those_of_the_printed_rankings() -> None:
     """5 measures, 3 types of data, 2 tables; the authors' tables have RUC and RMC as well, which the paper does not."""
-    printed = printed_numbers()
+    printed = exact_numbers()
     assert set(printed.loc[printed["item"] == "table 5", "measure"]) == set(MEASURES)
     assert set(printed.loc[printed["item"] == "table 4", "measure"]) == {*MEASURES, "RUC", "RMC"}
     table = printed[printed["item"].isin(["table 4", "table 5"]) & printed["measure"].isin(MEASURES)]

@@ -11,7 +11,7 @@ import scipy.stats
 
 from cfbench_tabular.analysis.printed_numbers import ALGORITHMS, differing
 from cfbench_tabular.analysis.published_claims import BOUNDS, NEAR, of_ranks
-from cfbench_tabular.analysis.reproduction import _verdict
+from cfbench_tabular.analysis.reproduction_verdicts import verdict_of
 from cfbench_tabular.analysis.run_data import studies
 
 
@@ -36,7 +36,7 @@ def test_a_place_that_fewer_than_six_factuals_decide_is_undecided(
     placed = row | of_ranks(own, names[6], 10)
     assert placed["ours"] == 7.0
     assert [placed[name] for name in NEAR] == pytest.approx(places, nan_ok=True)
-    found = _verdict(placed, True, 0.1)
+    found = verdict_of(placed, True, 0.1)
     assert found.word == verdict
     if verdict == "undecided":
         about = f"by algorithms whose ranks differ on {differs} of 1,327 factuals or fewer (6 decide)"
@@ -54,7 +54,7 @@ def test_near_ties_within_the_best_four_leave_the_claim_confirmed() -> None:
     row = {"item": "table 6", "measure": "L2, valid", "whole": True, **dict.fromkeys(BOUNDS, np.nan)}
     placed = row | of_ranks(own, names[0], 10)
     assert [placed[name] for name in NEAR] == [1.0, 3.0]
-    assert _verdict(placed, True, 0.1) == ("confirmed", "1 against <= 4")
+    assert verdict_of(placed, True, 0.1) == ("confirmed", "1 against <= 4")
 
 
 def test_differing_factuals_are_counted_by_their_ranks(write: Any, make_cell: Any) -> None:

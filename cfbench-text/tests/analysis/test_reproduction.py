@@ -10,7 +10,7 @@ from cfbench_core import api
 from cfbench_core.analyses import find, run_analysis
 from cfbench_core.registry import installed
 from cfbench_text.analysis import shared
-from cfbench_text.analysis.number_verdicts import with_verdicts
+from cfbench_text.analysis.number_verdicts import intervals_of, with_verdicts
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
     GENERATORS,
@@ -121,6 +121,46 @@ def test_a_run_is_beside_the_paper(tmp_path, monkeypatch):
     assert analysis.latex(table).count("\\begin{table}") == len(found.text.split("\n\n")) - 1  # the legend
 
 
+def test_every_measured_number_has_an_interval_over_texts(tmp_path, monkeypatch):
+    """Against texts drawn one by one with another stream of random numbers."""
+    run, found = analysed(tmp_path, monkeypatch)
+    table, draws = found.table, np.random.default_rng(5)
+    numbers = table[~table["table"].isin(["II", "claims"])]
+    assert len(numbers) and (numbers["n"] > 1).all()
+    of_nrt = run.scores[run.scores["model"] == "nrt"]
+    for row in numbers.to_dict("records"):
+        values = of_nrt[of_nrt["metric"] == f"{row['metric']} ({row['judge']})"]["value"].dropna().to_numpy()
+        means = [draws.choice(values, len(values)).mean() for _ in range(4000)]
+        error = values.std() / np.sqrt(len(values))
+        assert np.abs(np.quantile(means, [0.025, 0.975]) - [row["ci_low"], row["ci_high"]]).max() <= error / 4
+    assert table.loc[table["table"] == "II", ["ci_low", "ci_high"]].isna().all(axis=None)
+
+
+def test_the_text_shows_half_of_the_interval_of_the_table(tmp_path, monkeypatch):
+    found = analysed(tmp_path, monkeypatch)[1]
+    numbers = found.table[~found.table["table"].isin(["II", "claims"])]
+    for row in numbers.to_dict("records"):
+        shown = next(
+            line for line in found.text.splitlines() if line.startswith(f"{row['metric']} ({row['judge']})")
+        )
+        ours, spread = shown.removeprefix(f"{row['metric']} ({row['judge']})").split()[:2]
+        assert float(ours) == pytest.approx(row["ours"], abs=6e-5)
+        half = (row["ci_high"] - row["ci_low"]) / 2
+        assert float(spread.removeprefix("±")) == pytest.approx(half, abs=6e-5)
+
+
+def test_the_interval_of_a_rare_value_is_that_of_its_count():
+    """Resampled sums of 77 zeros and ones are binomial: they are never negative, as a mean -1.96 errors is."""
+    from scipy.stats import binom
+
+    values = pd.Series([1.0] * 3 + [0.0] * 74 + [np.nan] * 23)  # 23 texts without statements
+    one, none = pd.Series([0.5, *[np.nan] * 99]), pd.Series([np.nan] * 100)
+    found = intervals_of({"rare": values, "shuffled": values[::-1], "one text": one, "no text": none})
+    assert found["rare"] == found["shuffled"] == tuple(binom.ppf([0.025, 0.975], 77, 3 / 77) / 77)
+    assert np.isnan([found["one text"], found["no text"]]).all() and intervals_of({}) == {}
+    assert values.mean() - 1.96 * values.std() / np.sqrt(77) < 0 <= found["rare"][0]
+
+
 def test_table_2_counts_the_statements_of_the_run(tmp_path, monkeypatch):
     run, found = analysed(tmp_path, monkeypatch)
     ours = found.table[found.table["table"] == "II"].set_index("metric")["ours"]
@@ -216,7 +256,8 @@ def test_numbers_of_the_papers_data_are_decided_by_the_interval_of_the_mean():
         {
             "dataset": ["toys", "toys", "toys", "guitars", "toys"],
             "ours": [0.5, 0.5, 0.9, 0.5, 0.5],
-            "std": [0.1, 1.0, 0.1, 0.1, np.nan],
+            "ci_low": [0.48, 0.3, 0.88, 0.48, np.nan],
+            "ci_high": [0.52, 0.7, 0.92, 0.52, np.nan],
             "n": [100, 100, 100, 100, 1],
             "printed": [0.52, 0.52, 0.52, np.nan, 0.52],
             "rounded_by": [0.005, 0.005, 0.005, np.nan, 0.005],
@@ -331,7 +372,8 @@ def test_a_number_of_a_stand_in_is_not_comparable_on_the_papers_data():
     row = {
         "dataset": "toys",
         "ours": 0.5,
-        "std": 0.1,
+        "ci_low": 0.48,
+        "ci_high": 0.52,
         "n": 100,
         "printed": 0.5,
         "stand_in": "overlap in place of an LLM",

@@ -43,26 +43,35 @@ QUALITY = "table A1"
 MEASURES = ("coverage", "sparsity", "L2", "MADD", "MD")
 """The columns of tables 4 and 5."""
 UNPRINTED = ("RUC", "RMC")
-"""Further measures of the authors' own tables; there, the rows of table 5 repeat those of table 4."""
+"""Further measures of the authors' own tables, which the paper does not print; there, the rows of table 5 repeat those of
+table 4."""
 CONFIG = "config.yaml"
 KEYS = ("item", "group", "dataset", "measure", "explainer")
 
 
 def printed_numbers() -> pd.DataFrame:
-    """Columns: item, group, dataset, measure, explainer, printed, printed_factuals, rounded_by.
+    """Columns: item, group, dataset, measure, explainer, printed, authors, compared, exact, printed_factuals, rounded_by.
 
-    ``printed`` is the number of the authors' own tables where these have more decimals than the paper.
+    ``printed``: as the paper prints it; NaN where it prints none. ``authors``: of the authors' own tables, with more
+    decimals; NaN where these have none. ``compared``, what ours is compared with: the printed one, else the authors'.
+    ``exact``, of which claims compute places and leads: the authors' one, else the printed one. ``rounded_by``: of compared.
     """
     import pandas as pd
 
     file = resources.files("cfbench_tabular.published") / "cf_tabular.csv"
     with file.open(encoding="utf-8") as opened:
         table = pd.read_csv(opened, dtype=str, keep_default_na=False)
-    best = table["authors"].where(table["authors"] != "", table["printed"])
-    rounded = best.map(rounding).groupby(table["item"]).transform(lambda own: own[own > 0].min())
+    is_printed = table["printed"] != ""
+    compared = table["printed"].where(is_printed, table["authors"])
+    same_form = compared.map(rounding).groupby([table["item"], is_printed])
+    numbers = {name: pd.to_numeric(table[name]) for name in ("printed", "authors")}
     return table.assign(
-        printed=best.astype(float), printed_factuals=table["factuals"].astype(int), rounded_by=rounded
-    )[[*KEYS, "printed", "printed_factuals", "rounded_by"]]
+        **numbers,
+        compared=compared.astype(float),
+        exact=numbers["authors"].fillna(numbers["printed"]),
+        printed_factuals=table["factuals"].astype(int),
+        rounded_by=same_form.transform(lambda own: own[own > 0].min()),
+    )[[*KEYS, "printed", "authors", "compared", "exact", "printed_factuals", "rounded_by"]]
 
 
 def published(run: Run) -> bool:

@@ -35,7 +35,7 @@ from cfbench_text.analysis.claim_statistics import (
     statistic,
     wanted_data_sets,
 )
-from cfbench_text.analysis.number_verdicts import ONE_TEXT, STAND_IN
+from cfbench_text.analysis.number_verdicts import ONE_TEXT, RESAMPLES, STAND_IN
 from cfbench_text.analysis.published_factuality import GENERATORS, claims, decisive_metrics
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from cfbench_text.reviews import FloatArray
 
-RESAMPLES = 1000
 DECIDED = (CONFIRMED, CONFIRMED_IN_PART, REFUTED, REFUTED_IN_PART)
 NOT_RUN = "a metric, judge or generator that it needs was not run"
 NO_VALUE = "run, but no text has a value, as one without statements"

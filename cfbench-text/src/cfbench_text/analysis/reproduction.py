@@ -10,7 +10,7 @@ are one under a judge (``same_as``) stay in their tables, since each has a print
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +23,7 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_core.verdicts import MARGIN, count_verdicts
 from cfbench_text.analysis.claim_rows import VALUES, claim_rows
 from cfbench_text.analysis.number_texts import count_text, number_text
-from cfbench_text.analysis.number_verdicts import STAND_IN, interval_of, with_verdicts
+from cfbench_text.analysis.number_verdicts import STAND_IN, interval_of, intervals_of, with_verdicts
 from cfbench_text.analysis.published_factuality import (
     DOMAINS,
     GENERATORS,
@@ -40,7 +40,6 @@ from cfbench_text.analysis.shared import (
     repetition_notes,
     tidied,
     values_by_unit,
-    values_of,
     written,
 )
 
@@ -215,7 +214,7 @@ class Reproduction:
         return head + "\n".join(found)
 
 
-_OURS = ["ours", "std", "n", "same_as", STAND_IN, VALUES]
+_OURS = ["ours", "std", "ci_low", "ci_high", "n", "same_as", STAND_IN, VALUES]
 
 
 def generator_of(cell: RunCell) -> str:
@@ -294,18 +293,16 @@ def _measured(
         generator = generator_of(cell)
         if not generator:
             continue
-        scores = values_of(run, cell.id)
-        of_claims = values_by_unit(run, cell.id, [name for name in scores if parts(name)[0] in decisive])
-        for column in cell.columns:
-            metric, judge = parts(column.name)
-            table = FIGURE if metric.startswith(BINARY) else place.get(metric, "")
-            if of_reviews(run):
-                table = REVIEWS if table == "VI" else ""
-            values = scores.get(column.name, np.empty(0))
-            values = values[~np.isnan(values)]
-            if table and not len(values):
+        tables = {column.name: _table_of(run, column.name, place) for column in cell.columns}
+        scores = values_by_unit(run, cell.id, [name for name, table in tables.items() if table])
+        intervals = intervals_of(scores)
+        for name, table in tables.items():
+            metric, judge = parts(name)
+            if not table:
+                continue
+            values = scores[name].dropna() if name in scores else None
+            if values is None or values.empty:
                 silent.setdefault(metric + (OF_REVIEWS if table == REVIEWS else ""), set()).add(generator)
-            if not table or not len(values):
                 continue
             yield {
                 "table": table,
@@ -315,12 +312,23 @@ def _measured(
                 "model": str(cell.labels["model"]),
                 "generator": generator,
                 "ours": float(values.mean()),
-                "std": float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
+                "std": float(values.std(ddof=1)),
+                "ci_low": intervals[name][0],
+                "ci_high": intervals[name][1],
                 "n": len(values),
                 STAND_IN: stand_in(run.config, metric, judge),
-                VALUES: of_claims[column.name].dropna() if column.name in of_claims else None,
-                "same_as": same.get((str(cell.labels["dataset"]), column.name), ""),
+                VALUES: values if metric in decisive else None,
+                "same_as": same.get((str(cell.labels["dataset"]), name), ""),
             }
+
+
+def _table_of(run: Run, name: str, place: Mapping[str, str]) -> str:
+    """The table of the paper that has a metric; "" if none has it. ``place``: of the metrics of tables III to VI."""
+    metric = parts(name)[0]
+    table = FIGURE if metric.startswith(BINARY) else place.get(metric, "")
+    if of_reviews(run):
+        return REVIEWS if table == "VI" else ""
+    return table
 
 
 def _of_claims(table: pd.DataFrame) -> pd.DataFrame:
