@@ -129,12 +129,10 @@ class _Cells(NamedTuple):
 
     def metrics(self, measured: Measured, name: str) -> list[int]:
         """The columns of a metric, of all if it is ""."""
-        named = [(column, *metric.split("@")) for column, metric in enumerate(measured.metrics)]
-        any_length = not self.of_means
         return [
             column
-            for column, own, length in named
-            if name in ("", own) and (any_length or length in self.lengths)
+            for column, (own, _, length) in enumerate(one.partition("@") for one in measured.metrics)
+            if name in ("", own) and (length in self.lengths or not self.of_means)
         ]
 
     def places(self, measured: Measured) -> list[int]:
