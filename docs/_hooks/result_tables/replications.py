@@ -15,6 +15,8 @@ from result_tables.stored import shown, stored
 
 OF_CLAIMS = ("claims", "table 6")
 """The items that are claims; the others are numbers."""
+DATA = "claims-data"
+"""The item of the numbers behind claims that no table of a paper shows."""
 _APART = ("variant", "judge", "model")
 """What distinguishes several decisions on one claim."""
 _LONG = 40
@@ -80,6 +82,7 @@ def verdicts_on_claims(name: str) -> str:
 def verdicts_of_paper(name: str) -> str:
     """How many numbers and claims have which verdict, by table and figure."""
     table = stored(name)
+    table = table[table["item"] != DATA]
     counts = pd.crosstab(table["item"], table["verdict"]).reindex(columns=list(VERDICTS), fill_value=0)
     counts = counts.loc[list(dict.fromkeys(table["item"])), (counts != 0).any()]
     return shown(counts.rename_axis(None, axis=1).reset_index())

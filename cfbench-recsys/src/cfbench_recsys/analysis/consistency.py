@@ -130,13 +130,14 @@ class Consistency:
         """
         import pandas as pd
 
-        options = self.config.resamples, self.config.partitions
-        rows = [
-            row
-            for ladder in self._ladders(runs)
-            for row in Comparison(ladder, ladder.columns(self.config.metrics), *options).rows()
-        ]
+        rows = [row for comparison in self.comparisons(runs) for row in comparison.rows()]
         return pd.DataFrame(rows).astype({"top": "Int64", "n": "Int64"})
+
+    def comparisons(self, runs: Sequence[Run]) -> Iterator[Comparison]:
+        """What the rows of the table are of, one for each ladder."""
+        for ladder in self._ladders(runs):
+            columns = ladder.columns(self.config.metrics)
+            yield Comparison(ladder, columns, self.config.resamples, self.config.partitions)
 
     def figures(self, table: pd.DataFrame) -> list[Figure]:
         """For each ladder: agreement by metric and top; and for a metric of each direction its lines."""

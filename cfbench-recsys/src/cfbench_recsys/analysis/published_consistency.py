@@ -1,61 +1,56 @@
-"""Table 1 and figure 1 of Consistency beyond top-1, its claims, and the same numbers of runs.
+"""Table 1 and figure 1 of Consistency beyond top-1, and the same numbers of runs; its claims are in another module.
 
-Table 1 (MF, the first three items) is of Yahoo! Music, whose data needs a signed agreement; its numbers are not
-comparable with those of other data, its claims are. Figure 1 (VAE, MovieLens 1M) prints no numbers. The claims are
-decided by the analysis ``consistency``, of the explainers as published and as cfbench improves them, each on its own.
-A statistic of several data sets is their mean, its interval that of independent data sets. Rankings of fewer than the six
-explainers of the paper decide nothing, nor do those of one user; a claim needs each model that it names. The statistics:
-
-- ``agreement-K``: Spearman's rho between levels of quality, mean over pairs and T, of the first K items;
-- ``gain``, ``matched-gain``: that of the five first items less that of the first, of all users or as many explanations;
-- ``over-pos-1``: that of the first item by NEG-P less that by POS-P (both intervals taken as independent);
-- ``over-pos``: the same of the mean over the first 1, 2, 3 and 5 items, which figure 1 shows and which are all needed;
-- ``lxr-best``: in which share of levels and metrics LXR has the best mean over the first three items; undecided where
-  it depends on how means that are equal to the best are counted.
+Table 1 (MF, the first three items) is of Yahoo! Music, whose data needs a signed agreement: where no run has these data,
+its numbers are rows without ours, and ours of other data are not comparable with them. Figure 1 (VAE, MovieLens 1M) prints
+no numbers. The claims are decided by the analysis ``consistency``, of the explainers as published and as cfbench improves
+them, each on its own (``published_consistency_claims.py``). What decides them and is in neither the table nor the figure
+are rows of the item ``claims-data``: means over all seeds, and agreements of rankings, of each seed and of all together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cfbench_core.verdicts import NOT_COMPARABLE, Interval, claim_verdict
-from cfbench_recsys.analysis.claim_statistics import SAME
 from cfbench_recsys.analysis.consistency import SPEARMAN, Config, Consistency
-from cfbench_recsys.analysis.consistency_rows import ALL_USERS, LEVEL_MEAN, MATCHED, SHARE_FIRST, TOP_1
+from cfbench_recsys.analysis.consistency_rows import ALL, ALL_USERS, LEVEL_MEAN, MATCHED, TOP_1
 from cfbench_recsys.analysis.measured_means import split_label
-from cfbench_recsys.analysis.published_claims import ONE_USER
-from cfbench_recsys.analysis.published_tables import read_published
-from cfbench_recsys.analysis.shared import base
+from cfbench_recsys.analysis.published_consistency_claims import (
+    DATASETS,
+    EXPLAINERS,
+    METRICS,
+    OF_FIGURE,
+    OF_TABLE,
+    VARIANTS,
+    Measured,
+    claim_rows,
+    printed_levels,
+    printed_metrics,
+    printed_numbers,
+    seeds_together,
+)
+from cfbench_recsys.analysis.published_tables import CLAIMS_DATA
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from cfbench_core.run_directory import Run
 
-EXPLAINERS = ("cosine", "jaccard", "lime-rs", "shap", "accent", "lxr")
-DATASETS = ("ml-1m", "yahoo-music", "pinterest", "amazon-fashion")
-METRICS = ("POS-P curve", "NEG-P curve")
-VARIANTS = ("paper", "cfbench")
-LXR_BEST = "lxr-best"
-OF_TABLE, OF_FIGURE = 3, (1, 2, 3, 5)
 ITEMS = {
     "table-1": "MF, the first three items",
     "figure-1": "VAE, POS-P@5 over levels of quality, for the first 1, 2, 3 and 5 items",
 }
 """What the table and the figure show."""
-
-
-def claims() -> pd.DataFrame:
-    """Columns: claim, section, sentence, model, metric, statistic, relation, threshold."""
-    return read_published("beyond_top_1_claims.csv")
-
-
-def printed_numbers() -> pd.DataFrame:
-    """Columns: item, page, dataset, model, checkpoint, top, metric, explainer, printed, rounded_by."""
-    return read_published("beyond_top_1.csv")
+KEYS = ("item", "dataset", "model", "checkpoint", "top", "metric", "explainer")
+NOT_RUN = "not run: the data of Yahoo! Music need a signed agreement"
+REASONS = {
+    "table-1": "the paper prints this table of Yahoo! Music only",
+    "figure-1": "the paper draws this figure without numbers",
+    CLAIMS_DATA: "decides claims; the paper prints no such number",
+}
+"""Why a number of ours compares with none of the paper."""
 
 
 def incompatibility(runs: Sequence[Run], other_data: bool) -> str:
@@ -70,15 +65,11 @@ def incompatibility(runs: Sequence[Run], other_data: bool) -> str:
 
 
 def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-    """The numbers of the table and the figure, and the claims, on these runs."""
-    import pandas as pd
-
+    """The numbers of the table and the figure, those behind the claims, and the claims, on these runs."""
     usable = [run for run in runs if other_data or _of_paper(run)]
-    found = {variant: consistency_of(usable, variant) for variant in VARIANTS}
-    found = {variant: table for variant, table in found.items() if len(table)}
-    numbers = [_numbers(table, variant) for variant, table in found.items()]
-    decided = [row for claim in claims().to_dict("records") for row in _claim_rows(claim, found)]
-    return pd.concat(numbers, ignore_index=True) if numbers else pd.DataFrame(), decided
+    found = {variant: measured(usable, variant) for variant in VARIANTS}
+    found = {variant: parts for variant, parts in found.items() if parts}
+    return _numbers(found), list(claim_rows(found))
 
 
 def notes(runs: Sequence[Run]) -> Iterator[str]:
@@ -88,21 +79,25 @@ def notes(runs: Sequence[Run]) -> Iterator[str]:
         "other data."
     )
     yield "POS-P and NEG-P average each user's own steps; the description of the metric has the departures from the formula."
+    yield (
+        "Rankings by means of few users agree less than those of many, whatever the metric; intervals over users do not "
+        "cover this."
+    )
 
 
-def consistency_of(runs: Sequence[Run], variant: str) -> pd.DataFrame:
-    """The rows of the analysis ``consistency`` of all seeds together, of the runs of one variant of the explainers."""
+def measured(runs: Sequence[Run], variant: str) -> list[Measured]:
+    """What the runs of one variant of the explainers have, of each data set and model."""
     import pandas as pd
 
     own = [run for run in runs if _variant(run) == variant]
     analysis = Consistency(Config(metrics=METRICS, controls=()))
     if not own or analysis.incompatibility(own):
-        return pd.DataFrame()
-    table = analysis.table(own)
-    most = table.groupby(["dataset", "model"])["n_seeds"].transform("max")
-    table = table[table["n_seeds"] == most]
-    names = table["explainer"].astype(str).str.removesuffix(f"-{variant}")
-    found: pd.DataFrame = table.assign(explainer=names)
+        return []
+    found = []
+    for comparison in analysis.comparisons(own):
+        rows = pd.DataFrame(comparison.rows())
+        names = rows["explainer"].astype(str).str.removesuffix(f"-{variant}")
+        found.append(Measured(comparison, rows.assign(explainer=names), variant))
     return found
 
 
@@ -118,164 +113,56 @@ def _variant(run: Run) -> str:
     return "paper" if any(variant == "paper" for _, variant in names) else "cfbench"
 
 
-def _numbers(table: pd.DataFrame, variant: str) -> pd.DataFrame:
-    """Means of explainers at each level: those of table 1 for MF, of figure 1 for VAE."""
-    rows = table[(table["statistic"] == LEVEL_MEAN) & (table["sample"] == ALL_USERS)]
-    is_table = (rows["model"] == "mf") & (rows["top"] == OF_TABLE)
-    is_figure = (rows["model"] == "vae") & rows["top"].isin(OF_FIGURE) & (rows["metric"] == "POS-P curve@5")
-    rows = rows.assign(item=np.where(is_table, "table-1", "figure-1"))[is_table | is_figure]
-    rows = rows.assign(top=rows["top"].astype(str))
-    keys = ["item", "dataset", "model", "checkpoint", "top", "metric", "explainer"]
-    rows = rows.merge(printed_numbers(), on=keys, how="left")
-    reasons = np.where(
-        rows["item"] == "table-1",
-        np.where(rows["printed"].isna(), "the paper prints this table of Yahoo! Music only", ""),
-        "the paper draws this figure without numbers",
-    )
-    nothing = dict.fromkeys(("printed_deviation", "deviation"), np.nan)
-    return rows.assign(
-        run="",
-        model=rows["model"] + "@" + rows["checkpoint"],
-        rank="",
-        k=rows["top"],
-        variant=variant,
-        ours=rows["mean"],
-        reason=reasons,
-        scope="",
-        **nothing,
-    )
+def _numbers(found: Mapping[str, Sequence[Measured]]) -> pd.DataFrame:
+    """Ours, next to the printed numbers of the same data; then the printed ones that have none of ours."""
+    import pandas as pd
 
-
-def _claim_rows(claim: Mapping[Any, Any], found: Mapping[str, pd.DataFrame]) -> Iterator[dict[str, Any]]:
-    """A claim, once for each variant."""
-    as_printed = _printed_statistic(claim)
-    relation, threshold = str(claim["relation"]), float(claim["threshold"])
-    models = str(claim["model"]).split()
-    for variant, table in found.items():
-        parts: list[Interval] = []
-        with_ties: list[float] = []
-        present: set[str] = set()
-        absent: list[str] = []
-        for _, rows in table[table["model"].isin(models)].groupby(["dataset", "model"], sort=False):
-            if np.isnan((part := _statistic(claim, rows)).value):
-                continue
-            parts.append(part)
-            with_ties.append(_first_or_tied(rows) if claim["statistic"] == LXR_BEST else part.value)
-            present.add(str(rows["model"].iloc[0]))
-            absent += [name for name in EXPLAINERS if name not in set(rows["explainer"])]
-        not_run = [model for model in models if model not in present]
-        here = _mean_of(parts) if not not_run else Interval(np.nan)
-        tied = f"without {', '.join(dict.fromkeys(absent))}" if absent else ""
-        if any(np.isnan(part.low) for part in parts):
-            tied = ONE_USER
-        readings: tuple[Interval, ...] = ()
-        if not not_run and np.mean(with_ties) > here.value + SAME:
-            readings = (here, Interval(float(np.mean(with_ties))))
-        decided = claim_verdict(here, relation, threshold, readings=readings, tied="" if not_run else tied)
-        without = f"; without {', '.join(not_run)}" if parts and not_run else ""
-        unprinted = np.isnan(as_printed)
-        yield {
-            **{name: claim[name] for name in ("claim", "section", "sentence")},
-            "rule": f"{claim['statistic']} of {claim['metric'] or 'all metrics'}, {claim['model']} {relation} {threshold:g}",
-            "variant": variant,
-            "printed": as_printed,
-            "verdict_printed": NOT_COMPARABLE
-            if unprinted
-            else claim_verdict(Interval(as_printed), relation, threshold).word,
-            "ours": here.value,
-            "ci_low": here.low,
-            "ci_high": here.high,
-            "n": len(parts),
-            "verdict": decided.word,
-            "reason": decided.reason + without,
-        }
-
-
-def _statistic(claim: Mapping[Any, Any], rows: pd.DataFrame) -> Interval:
-    """The statistic of a claim on one data set and model; its value is NaN where it is not known."""
-    kind, metric = str(claim["statistic"]), str(claim["metric"])
-    if kind == LXR_BEST:
-        firsts = rows[(rows["statistic"] == SHARE_FIRST) & (rows["top"] == OF_TABLE)]
-        return _mean_over_metrics(firsts[firsts["explainer"] == "lxr"])
-    rows = rows[rows["statistic"] == SPEARMAN]
-    plain = rows[(rows["against"] == "") & (rows["sample"] == ALL_USERS)]
-    if kind.startswith("agreement-"):
-        top = int(kind.removeprefix("agreement-"))
-        return _agreement(plain[plain["top"] == top], metric)
-    if kind.startswith("over-pos"):
-        tops = OF_FIGURE if kind == "over-pos" else (1,)
-        if not {*tops} <= {*plain["top"]}:
-            return Interval(np.nan)
-        shown = plain[plain["top"].isin(tops)]
-        return _difference(_agreement(shown, metric), _agreement(shown, METRICS[0]))
-    sample = MATCHED if kind == "matched-gain" else ALL_USERS
-    gains = rows[(rows["against"] == TOP_1) & (rows["sample"] == sample)]
-    return _agreement(gains[gains["top"] == max(OF_FIGURE)], metric)
-
-
-def _first_or_tied(rows: pd.DataFrame) -> float:
-    """In which share of levels and metrics no explainer has a better mean over the first three items than LXR."""
-    means = rows[(rows["statistic"] == LEVEL_MEAN) & (rows["top"] == OF_TABLE)]
-    best = means.groupby(["metric", "checkpoint"])["rank"].transform("min")
-    own = means["explainer"] == "lxr"
-    return float((means["rank"] == best)[own].mean())
-
-
-def _agreement(rows: pd.DataFrame, metric: str) -> Interval:
-    """The mean over the T of a metric."""
-    return _mean_over_metrics(rows[rows["metric"].map(base) == metric])
-
-
-def _mean_over_metrics(rows: pd.DataFrame) -> Interval:
-    """The mean of numbers of the same users: its interval is the mean of theirs."""
-    if rows.empty:
-        return Interval(np.nan)
-    return Interval(*(float(rows[name].mean()) for name in ("mean", "ci_low", "ci_high")))
-
-
-def _difference(first: Interval, second: Interval) -> Interval:
-    """Of two intervals that are taken as independent."""
-    value = first.value - second.value
-    below, above = (
-        np.maximum([first.value - first.low, second.value - second.low], 0.0),
-        np.maximum([first.high - first.value, second.high - second.value], 0.0),
-    )
-    low, high = np.hypot(below[0], above[1]), np.hypot(above[0], below[1])
-    return Interval(value, float(value - low), float(value + high))
-
-
-def _mean_of(parts: Sequence[Interval]) -> Interval:
-    """The mean of independent statistics."""
+    parts = [table for measured in found.values() for part in measured for table in _of_part(part)]
     if not parts:
-        return Interval(np.nan)
-    values = [part.value for part in parts]
-    mean = float(np.mean(values))
-    sides: list[Callable[[Interval], float]] = [
-        lambda part: part.value - part.limits[0],
-        lambda part: part.limits[1] - part.value,
-    ]
-    low, high = (float(np.sqrt(sum(side(part) ** 2 for part in parts))) / len(parts) for side in sides)
-    return Interval(mean, mean - low, mean + high)
+        return pd.DataFrame()
+    ours = pd.concat(parts, ignore_index=True)
+    both = ours.merge(printed_numbers(), on=[*KEYS], how="left")
+    shared = both["printed"].notna() & (both["item"] == "table-1")
+    both["reason"] = both["item"].map(REASONS).where(~shared, "")
+    printed = printed_numbers().merge(ours[[*KEYS]].drop_duplicates(), on=[*KEYS], how="left", indicator=True)
+    absent = printed[printed["_merge"] == "left_only"].drop(columns="_merge")
+    absent = absent.assign(run="", variant="", reason=NOT_RUN)
+    table = pd.concat([both, absent], ignore_index=True)
+    order = [*ITEMS, CLAIMS_DATA]
+    table = table.sort_values("item", key=lambda items: items.map(order.index), kind="stable")
+    at_level = np.where(table["checkpoint"] == "", "", "@" + table["checkpoint"])
+    nothing = dict.fromkeys(("printed_deviation", "deviation"), np.nan)
+    return table.assign(model=table["model"] + at_level, k=table["top"], rank="", scope="", **nothing)
 
 
-def _printed_statistic(claim: Mapping[Any, Any]) -> float:
-    """The statistic by table 1; NaN where the table does not have what it needs."""
-    printed = printed_numbers()
-    if claim["statistic"] == LXR_BEST:
-        signs = np.where(printed["metric"].str.startswith("POS"), 1.0, -1.0)
-        printed = printed.assign(cost=printed["printed"] * signs)
-        best = printed.loc[printed.groupby(["checkpoint", "metric"])["cost"].idxmin(), "explainer"]
-        return float((best == "lxr").mean())
-    if claim["statistic"] == f"agreement-{OF_TABLE}" and claim["model"] == "mf":
-        return _printed_agreement(printed[printed["metric"].map(base) == claim["metric"]])
-    return float("nan")
+def _of_part(part: Measured) -> Iterator[pd.DataFrame]:
+    """Means of all seeds together, and agreements of rankings of each seed as well."""
+    together = seeds_together(part.rows)
+    means = together[(together["statistic"] == LEVEL_MEAN) & (together["sample"] == ALL_USERS)]
+    means = means[means["top"].isin(OF_FIGURE)]
+    yield _shown(means, part.variant, _items_of(means), means["metric"], "")
+    rhos = part.rows[(part.rows["statistic"] == SPEARMAN) & (part.rows["metric"] != ALL)]
+    plain = rhos[(rhos["against"] == "") & (rhos["sample"] == ALL_USERS) & rhos["top"].isin(OF_FIGURE)]
+    gains = rhos[(rhos["against"] == TOP_1) & (rhos["top"] == max(OF_FIGURE))]
+    for words, rows in (
+        ("rho of ", plain),
+        ("gain of rho of ", gains[gains["sample"] == ALL_USERS]),
+        ("size-matched gain of rho of ", gains[gains["sample"] == MATCHED]),
+    ):
+        of_seeds = np.where(rows["n_seeds"] > 1, "seeds ", "seed ") + rows["seeds"].astype(str)
+        if len(rows):
+            yield _shown(rows, part.variant, CLAIMS_DATA, words + rows["metric"], of_seeds)
 
 
-def _printed_agreement(printed: pd.DataFrame) -> float:
-    """Spearman's rho between levels, mean over pairs and T."""
-    found = []
-    for _, rows in printed.groupby("metric"):
-        by_level = rows.pivot(index="explainer", columns="checkpoint", values="printed")
-        together = by_level.corr(method="spearman").to_numpy()
-        found.append(together[np.triu_indices(len(together), k=1)].mean())
-    return float(np.mean(found))
+def _items_of(means: pd.DataFrame) -> Any:
+    """The table or figure of the paper that shows each mean; what none does is behind claims."""
+    printed = means["checkpoint"].isin(printed_levels()) & means["metric"].isin(printed_metrics())
+    of_table = printed & (means["model"] == "mf") & (means["top"] == OF_TABLE)
+    of_figure = (means["model"] == "vae") & (means["metric"] == f"{METRICS[0]}@5")
+    return np.select([of_table, of_figure], [*ITEMS], CLAIMS_DATA)
+
+
+def _shown(rows: pd.DataFrame, variant: str, item: Any, metric: Any, run: Any) -> pd.DataFrame:
+    rows = rows.assign(item=item, metric=metric, run=run, variant=variant)
+    rows = rows.assign(ours=rows["mean"], top=rows["top"].astype(int).astype(str))
+    return rows[[*KEYS, "run", "variant", "ours", "ci_low", "ci_high", "n"]]

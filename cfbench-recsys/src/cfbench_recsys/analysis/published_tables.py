@@ -10,6 +10,8 @@ from cfbench_core.verdicts import rounding
 if TYPE_CHECKING:
     import pandas as pd
 
+CLAIMS_DATA = "claims-data"
+"""The item of the rows behind claims that no table or figure of the paper shows."""
 NUMBERS = ("page", "printed", "deviation", "threshold")
 
 

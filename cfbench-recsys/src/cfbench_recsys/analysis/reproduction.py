@@ -35,6 +35,7 @@ from cfbench_core.verdicts import (
 from cfbench_recsys.analysis import published_cfexprec, published_consistency, published_fidelity
 from cfbench_recsys.analysis.claim_statistics import SAME
 from cfbench_recsys.analysis.published_claims import ONE_USER
+from cfbench_recsys.analysis.published_tables import CLAIMS_DATA
 from cfbench_recsys.analysis.shared import base
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ SPEC = ComponentSpec(
 )
 
 CLAIMS = "claims"
+OF_NO_TABLE = (CLAIMS, CLAIMS_DATA)
+"""Items that are no table or figure of a paper."""
 LABELS = (
     "run",
     "dataset",
@@ -102,6 +105,7 @@ class Paper:
             uncertain), ours, ci_low, ci_high, n, and reason (empty where both numbers can be compared); and rows of
             claims as ``published_claims.claim_rows`` gives them.
         notes: what to know before trusting it.
+        in_full: whether tables are shown with what is printed of data that no run has.
 
     The second argument of the first two is whether data sets that are not of the paper count.
     """
@@ -111,6 +115,7 @@ class Paper:
     incompatibility: Callable[[Sequence[Run], bool], str]
     compare: Callable[[Sequence[Run], bool], tuple[pd.DataFrame, Iterable[Mapping[str, Any]]]]
     notes: Callable[[Sequence[Run]], Iterable[str]]
+    in_full: bool = False
 
 
 PAPERS: Mapping[str, Paper] = {
@@ -134,6 +139,7 @@ PAPERS: Mapping[str, Paper] = {
         published_consistency.incompatibility,
         published_consistency.compare,
         published_consistency.notes,
+        in_full=True,
     ),
 }
 
@@ -209,7 +215,7 @@ class Reproduction:
         once = claims.drop_duplicates("claim")
         if set(once["verdict_printed"]) - {NOT_COMPARABLE}:
             sentences.append(f"By its own printed numbers: {count_verdicts(once['verdict_printed'])}.")
-        for labels, rows in group_rows(tidy[tidy["item"] != CLAIMS], ("item",)):
+        for labels, rows in group_rows(tidy[~tidy["item"].isin(OF_NO_TABLE)], ("item",)):
             sentences.append(f"{_name(labels['item'])}: {count_verdicts(rows['verdict'])}.")
         return " ".join(sentences)
 
@@ -238,8 +244,8 @@ class Reproduction:
     def _blocks(self, table: pd.DataFrame) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         """Headings, heads of columns and lines of each block of each table."""
         tidy = _tidy(table)
-        for labels, rows in group_rows(tidy[tidy["item"] != CLAIMS], _BLOCK):
-            if not _attempted(rows):
+        for labels, rows in group_rows(tidy[~tidy["item"].isin(OF_NO_TABLE)], _BLOCK):
+            if not (self.paper.in_full or _attempted(rows)):
                 continue  # data of the paper that no run has
             where = [str(labels[name]) for name in ("run", "dataset", "model") if labels[name]]
             where += [f"{labels['level']} level"] if labels["level"] else []
