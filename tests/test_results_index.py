@@ -145,6 +145,18 @@ def test_the_commits_of_a_result_are_those_of_its_runs_where_they_differ() -> No
     assert index_results.commit_of({"commit_of_the_run": {"commit": "b"}}) == "b"
 
 
+def test_a_table_of_several_runs_names_the_commit_of_the_last_one() -> None:
+    """In its rows; where these have another commit, the note on its origin names both."""
+    for path in sorted(RESULTS.glob("*.json")):
+        origin = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(origin, dict) or "merged_into" not in origin:
+            continue
+        last = index_results.commit_of(origin)
+        of_rows = index_results.commits_of_rows([path.with_suffix(".csv")]).split(", ")
+        note = origin.get("note", "")
+        assert last in of_rows or all(one[:7] in note for one in (last, *of_rows)), path.name
+
+
 def test_every_table_belongs_to_a_result() -> None:
     index = json.loads((RESULTS / "index.json").read_text(encoding="utf-8"))
     listed = [table["file"] for result in index["results"] for table in result["tables"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -207,7 +208,11 @@ def test_pgexplainer_learns_from_no_edge_of_an_explained_user(monkeypatch: pytes
 
     monkeypatch.setattr(model, "score_weighted", recorded)
     context = Context(model, split.profiles, kit.training_part(split.profiles), kit.streams)
-    PyGExplainer(Config(algorithm="pgexplainer", epochs=1)).prepare(context)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "error", UserWarning
+        )  # PyTorch Geometric's own would stand among the lines of a run
+        PyGExplainer(Config(algorithm="pgexplainer", epochs=1)).prepare(context)
     edge_users = np.concatenate(weighted)
     assert len(edge_users) and not np.isin(edge_users, kit.EXPLAINED).any()
 

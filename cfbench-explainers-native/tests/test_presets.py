@@ -129,6 +129,87 @@ def test_options_next_to_auto_need_not_suit_presets_of_other_data(
     assert lxr.options.hidden == 32 and lxr.options.variant == "cfbench" and lxr.options_for == ()
 
 
+def synthetic_presets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Presets of LXR for data that are always there: those of ml-1m under the name of debian-python."""
+    known = presets_of(next(spec for spec in cfbench_explainers() if spec.name == "lxr"))
+    renamed = {name.replace("ml-1m", "debian-python"): preset for name, preset in known.items()}
+    of_cfbench = Preset("debian-python-mf", {"hidden": 48})
+    monkeypatch.setattr(
+        "cfbench_core.config.options_by_setting.presets_of",
+        lambda spec: {**renamed, "debian-python-mf": of_cfbench} if spec.name == "lxr" else {},
+    )
+
+
+LXR_STUDY: dict[str, Any] = {
+    "suite": "recsys",
+    "data": "debian-python",
+    "recommenders": ["mf", "vae", "ease"],
+    "protocol": {"k": 3, "users": 5},
+}
+
+
+def test_auto_next_to_a_variant_takes_the_presets_of_this_variant(monkeypatch: pytest.MonkeyPatch) -> None:
+    synthetic_presets(monkeypatch)
+    explainers = [
+        {"name": "lxr", "preset": "auto", "variant": "paper"},
+        {"name": "lxr", "preset": "auto"},
+    ]
+    prepared = prepare({**LXR_STUDY, "explainers": explainers})
+    paper, cfbench = prepared.config.explainers
+    assert (paper.label, cfbench.label) == ("lxr-paper", "lxr-cfbench")
+    of = dict(paper.options_for)
+    assert {name: one.paper.hidden for name, one in of.items()} == {
+        "debian-python-mf": 64,
+        "debian-python-vae": 128,
+    }
+    assert {one.variant for one in of.values()} == {"paper"}
+    assert {name: one.hidden for name, one in cfbench.options_for} == {"debian-python-mf": 48}
+    assert prepared.notes == (
+        "lxr-paper: preset: auto takes the preset for debian-python-mf, debian-python-vae and finds none for "
+        "debian-python-ease",
+        "lxr-cfbench: preset: auto takes the preset for debian-python-mf and finds none for debian-python-vae, "
+        "debian-python-ease",
+    )
+
+
+def test_the_plan_reports_that_auto_found_no_preset(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from cfbench_core.cli import main
+
+    path = tmp_path / "study.yaml"
+    explainers = [{"name": "lxr", "preset": "auto"}, "random"]
+    path.write_text(yaml.safe_dump({**LXR_STUDY, "recommenders": "mf", "explainers": explainers}))
+    main(["plan", str(path)])
+    notes = [line for line in capsys.readouterr().err.splitlines() if "preset" in line]
+    assert notes == ["note: lxr-cfbench: preset: auto finds none for debian-python-mf"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sets", "said"),
+    [
+        (
+            {"preset": "paper-ml-1m-mf"},
+            ["explainers.0.variant=cfbench"],
+            "--set explainers.0.variant=cfbench: explainers[0]: paper: these are options of variant: paper",
+        ),
+        (
+            {},
+            ["explainers.0.variant=paper", "explainers.0.hidden=32"],
+            "--set explainers.0.hidden=32: explainers[0]: hidden: is an option of variant: cfbench",
+        ),
+    ],
+)
+def test_a_mix_of_variants_is_reported_with_the_set_that_made_it(
+    tmp_path: Path, given: dict[str, Any], sets: list[str], said: str
+) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(yaml.safe_dump({**LXR_STUDY, "explainers": [{"name": "lxr", **given}]}))
+    with pytest.raises(UserError) as error:
+        prepare(path, set=sets)
+    assert str(error.value).startswith(said)
+
+
 def test_no_row_called_cfbench_holds_explanations_of_the_variant_paper() -> None:
     def study(**given: Any) -> dict[str, Any]:
         other = {"debian-python-vae": {"variant": "paper"}}

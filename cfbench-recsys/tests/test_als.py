@@ -34,13 +34,24 @@ def literal_factors(profile: np.ndarray, confidence: float, regularization: floa
     return found
 
 
-@pytest.mark.parametrize(("confidence", "regularization"), [(1.0, 0.5), (10.0, 2.0), (40.0, 0.01)])
+@pytest.mark.parametrize(
+    ("confidence", "regularization"), [(1.0, 0.5), (10.0, 2.0), (40.0, 0.01), (4.0, 0.0)]
+)
 def test_factors_of_a_profile_are_those_of_the_paper(confidence: float, regularization: float) -> None:
     found = given(confidence=confidence, regularization=regularization).profile_embeddings(PROFILES)
     for profile, factors in zip(PROFILES.toarray(), found, strict=True):
         np.testing.assert_allclose(
             factors, literal_factors(profile, confidence, regularization), rtol=1e-8, atol=1e-10
         )
+
+
+@pytest.mark.parametrize("items", [np.ones((20, 4)), np.zeros((20, 4)), FACTORS[:, :1] * FACTORS[:1]])
+def test_without_regularization_factors_that_determine_nothing_are_refused(items: np.ndarray) -> None:
+    model = ALS(Config(dimensions=4, regularization=0))
+    with pytest.raises(
+        UserError, match="als: regularization: 0 leaves the factors undetermined: 4 dimensions"
+    ):
+        model.load_state({ITEMS: items}, PROFILES)
 
 
 def test_an_empty_profile_has_the_score_zero_everywhere() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from cfbench_core.api import prepare
 from cfbench_core.errors import UserError
@@ -34,6 +36,21 @@ STUDY = {"suite": "recsys", "data": "debian-python", "recommenders": ["ease"], "
 def test_a_misspelled_scope_gives_the_nearest() -> None:
     with pytest.raises(UserError, match=r"got 'khop'\. Did you mean 'k-hop'\?$"):
         prepare({**STUDY, "protocol": {"scope": ["khop"]}})
+
+
+def test_a_wrong_scope_is_reported_with_the_set_or_the_line_that_gave_it(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(yaml.safe_dump({**STUDY, "protocol": {"k": 3, "scope": ["full", {"k-hop": 2}]}}))
+    for given in ("protocol.scope=[full,full]", "protocol.scope.1=full"):
+        with pytest.raises(UserError) as error:
+            prepare(path, set=[given])
+        start = given if given.endswith("=full") else "protocol.scope=..."
+        assert str(error.value).startswith(f"--set {start}: protocol: scope[1]: full is given twice")
+    path.write_text(path.read_text().replace("k-hop: 2", "k-hop: 0"))
+    with pytest.raises(UserError) as error:
+        prepare(path)
+    line = path.read_text().splitlines().index("  - k-hop: 0") + 1
+    assert str(error.value).startswith(f"{path}:{line}: protocol: scope[1]: must be user-only")
 
 
 @pytest.mark.parametrize("axis", ["k", "level", "format", "scope", "max_edits", "edits"])

@@ -17,6 +17,7 @@ from cfbench_core.config import (
 )
 from cfbench_core.config.code_references import add_module_folder, names_code
 from cfbench_core.config.component import with_defaults
+from cfbench_core.config.options_by_setting import auto_notes
 from cfbench_core.cores import usable_cores
 from cfbench_core.data_files import DataAccess
 from cfbench_core.devices.availability import check_device, device_problem
@@ -48,7 +49,8 @@ Configuration = str | Path | Mapping[str, Any] | None
 class Prepared:
     """A configuration that was read and understood: the suite, its settings, the plan, and who computes it.
 
-    ``explanations`` is the table of external explanations to score; None if cfbench computes them.
+    ``explanations`` is the table of external explanations to score; None if cfbench computes them. ``notes`` are lines for
+    people, on which presets ``preset: auto`` took.
     """
 
     suite: Any
@@ -58,6 +60,7 @@ class Prepared:
     search_path: tuple[str, ...]
     registry: Registry
     explanations: Path | None = None
+    notes: tuple[str, ...] = ()
 
 
 def prepare(
@@ -106,7 +109,9 @@ def prepare(
         _check_kinds(config.executor.options, plan)
     if explanations is None:  # external explanations take the place of components of the configuration
         check_all_contribute(config, plan, document)
-    return Prepared(the_suite, config, plan, resolved_document(config), folders, registry, explanations)
+    notes = tuple(auto_notes(document, config, getattr(the_suite, "models_key", "")))
+    written = resolved_document(config)
+    return Prepared(the_suite, config, plan, written, folders, registry, explanations, notes)
 
 
 def _check_kinds(executor_options: Any, plan: Plan) -> None:

@@ -12,8 +12,8 @@ A component's spec names a YAML resource of its distribution, ``presets="package
 A configuration takes them by ``{name: mf, preset: ml-1m}``; options given next to ``preset`` take precedence. A run writes
 the options, not the preset's name, into its ``config.yaml``: they stay what they were when the preset changes. What
 ``search`` holds is for people (``cfbench describe mf``); ``cfbench tune --preset-into`` writes both. ``preset: auto`` takes
-the preset of the dataset (of the dataset and the model, ``ml-1m-mf``, for an explainer), see
-``config/options_by_setting.py``.
+the preset of the dataset (of the dataset and the model, ``ml-1m-mf``, for an explainer, or ``paper-ml-1m-mf`` next to
+``variant: paper``), see ``config/options_by_setting.py``.
 
 A preset that a search found must be one: ``search_problem`` says what it lacks, and the conformance kit checks it.
 """

@@ -13,6 +13,7 @@ graph: its sigmoid takes the place of the probability of the predicted class, "i
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -100,7 +101,11 @@ def trained_pg_explainer(
             )  # tells the algorithm what it explains
         for epoch in range(epochs):
             for model, features, edge_index, target in given:
-                algorithm.train(epoch, model, features, edge_index, target=target)
+                with warnings.catch_warnings():  # it converts its loss, from which nothing is derived then
+                    warnings.filterwarnings(
+                        "ignore", "Converting a tensor with requires_grad=True", UserWarning
+                    )
+                    algorithm.train(epoch, model, features, edge_index, target=target)
     return {name: tensor.detach().cpu().numpy().copy() for name, tensor in algorithm.mlp.state_dict().items()}
 
 

@@ -145,7 +145,7 @@ def implicit_als(path: Path, **changes: object) -> Path:
         ({"items": np.zeros(4)}, "items must be a list of identifiers, words or whole numbers"),
         ({"alpha": -1.0}, "as als: confidence: must be a number >= 1, got '-1.0'"),
         ({"alpha": np.nan}, "as als: confidence: must be a number >= 1, got"),
-        ({"regularization": -0.5}, "as als: regularization: must be a number > 0, got '-0.5'"),
+        ({"regularization": -0.5}, "as als: regularization: must be a number >= 0, got '-0.5'"),
         ({"regularization": "much"}, "the option 'regularization' must be a number, is 'much'"),
         ({"alpha": True}, "the option 'alpha' must be a number, is True"),
         ({"alpha": np.ones(1)}, "it has further arrays, alpha"),
@@ -158,6 +158,28 @@ def test_arrays_and_options_that_no_recommender_takes_are_one_clear_line(
 ) -> None:
     line = refusal(implicit_als(tmp_path / "als.npz", **changes))
     assert message in line and "allow_pickle" not in line
+
+
+@pytest.mark.parametrize("further", [{}, {"alpha": 1.0}])
+def test_another_model_of_implicit_is_not_taken_for_als(tmp_path: Path, further: dict[str, float]) -> None:
+    np.savez(
+        tmp_path / "bpr.npz", user_factors=np.ones((3, 2)), item_factors=np.ones((4, 2)), learning_rate=0.01,
+        regularization=0.01, users=DATA.user_ids, items=DATA.item_ids, **further,
+    )  # fmt: skip
+    message = refusal(tmp_path / "bpr.npz")
+    assert "is not implicit's AlternatingLeastSquares: it has the option 'learning_rate'" in message
+    assert "Known: the two-tower MF of LXR" in message
+
+
+def test_als_without_regularization(tmp_path: Path) -> None:
+    source = implicit_als(tmp_path / "als.npz", regularization=0.0, item_factors=np.eye(4, 2))
+    assert convert(source, DATA, tmp_path / "w.safetensors").options["regularization"] == 0
+
+
+def test_arrays_that_do_not_fit_one_another_are_reported_with_the_file(tmp_path: Path) -> None:
+    source = recbole_lightgcn(tmp_path / "gcn.pt", 2, **{"item_embedding.weight": torch.ones(5, 3)})
+    message = refusal(source)
+    assert message == f"{source}: lightgcn: weights: item_embedding.weight must be (4, 2), is (4, 3)"
 
 
 def recbole_lightgcn(path: Path, layers: object, **further: torch.Tensor) -> Path:

@@ -60,8 +60,8 @@ def checkpoint(folder: Path, change: float = 0.0) -> None:
     )  # fmt: skip
 
 
-def converted(out: Path) -> Result:
-    arguments = [NAME, "--data", "ml-1m", "--data-dir", str(DATA / "recsys"), "--output", str(out)]
+def converted(out: Path, *further: str, dataset: str = "ml-1m") -> Result:
+    arguments = [NAME, "--data", dataset, "--data-dir", str(DATA / "recsys"), "--output", str(out), *further]
     return CliRunner().invoke(command, arguments)
 
 
@@ -129,4 +129,27 @@ def test_a_full_disk_does_not_cost_the_download(
         patch.setattr(importlib.import_module("cfbench_recsys.conversion.convert"), "write_atomically", full)
         assert str(converted(tmp_path / "w.safetensors").exception) == "the disk is full"
     (server / "mlp.pt").unlink()
+    assert converted(tmp_path / "w.safetensors").exit_code == 0
+
+
+def test_another_data_set_is_refused_before_the_download(server: Path, tmp_path: Path) -> None:
+    (server / "mlp.pt").unlink(missing_ok=True)
+    done = converted(tmp_path / "w.safetensors", dataset="debian-python")
+    assert str(done.exception) == f"--data debian-python: {NAME} was trained on ml-1m; give --data ml-1m"
+
+
+@pytest.mark.parametrize("mistake", ["name of the output", "recommender", "data"])
+def test_a_mistake_in_the_command_does_not_cost_the_download(
+    server: Path, tmp_path: Path, mistake: str
+) -> None:
+    checkpoint(server)
+    assert converted(tmp_path / "w.safetensors").exit_code == 0
+    (server / "mlp.pt").unlink()
+    failed = {
+        "name of the output": lambda: converted(tmp_path / "w.pt"),
+        "recommender": lambda: converted(tmp_path / "w.safetensors", "--recommender", "vae"),
+        "data": lambda: converted(tmp_path / "w.safetensors", dataset="debian-python"),
+    }[mistake]()
+    assert isinstance(failed.exception, UserError)
+    assert "discarded" not in str(failed.exception)
     assert converted(tmp_path / "w.safetensors").exit_code == 0

@@ -100,7 +100,8 @@ class Bars:
         if self.one_bar:
             self.display.advance(bar)
         elif outcome.done:
-            self.display.update(bar, completed=1, total=1, note=quality(outcome))
+            learned = outcome.summary.get("learned", True)
+            self.display.update(bar, completed=1, total=1, note=quality(outcome), visible=learned)
         else:
             self.display.update(bar, completed=0, total=1, note=outcome.status.replace("_", " "))
 

@@ -58,7 +58,7 @@ class Lines:
     def finished(self, task: Task, outcome: Outcome, done: int, total: Total) -> None:
         tally = self.tally
         tally.finished(task, outcome, total)
-        if task.kind in LEARNED and outcome.done:
+        if task.kind in LEARNED and outcome.done and outcome.summary.get("learned", True):
             notes = [
                 quality(outcome),
                 "cached" if outcome.status == "cached" else f"{outcome.elapsed_seconds:.1f} s",

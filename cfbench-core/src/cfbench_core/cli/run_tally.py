@@ -117,4 +117,5 @@ class Tally:
         """Shows each reason once: what depends on a failed task fails for the same reason."""
         if outcome.reason not in self.reasons and len(self.reasons) < ENOUGH_PROBLEMS:
             self.reasons.add(outcome.reason)
-            self.say(f"{outcome.status.replace('_', ' ').ljust(8)} {task.label}: {outcome.reason}")
+            reason = outcome.reason.removeprefix(f"{task.label}: ")  # checks of answers begin with it
+            self.say(f"{outcome.status.replace('_', ' ').ljust(8)} {task.label}: {reason}")

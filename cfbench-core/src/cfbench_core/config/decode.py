@@ -220,7 +220,7 @@ class _Decoder:
                 if isinstance(error, (ValueError, UserError))
                 else f"{type(error).__name__}: {error}"
             )
-            return self.wrong(node, path, one_line(reason))
+            return self.wrong(self.document.blamed(node, reason), path, one_line(reason))
 
     def value(
         self, node: yaml.Node, hint: Any, path: str, outer: Mapping[type, Any] = MappingProxyType({})

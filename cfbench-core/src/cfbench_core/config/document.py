@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,28 @@ class Document:
         if not self._lines or node.start_mark is None:
             return self.source
         return f"{self.source}:{node.start_mark.line + 1}"
+
+    def blamed(self, node: yaml.MappingNode, reason: str) -> yaml.Node:
+        """The value that a reason against a whole mapping is about, so that its ``--set`` or its line is named.
+
+        A reason begins with its key, ``scope[1]: ...``; of the keys in it, one that ``--set`` gave is what changed last.
+        """
+        words = re.findall(r"[\w-]+", reason)
+        named = {str(key.value): value for key, value in node.value if key.value in words}
+        begins = re.match(r"([\w-]+)(?:\[([0-9]+)\])?:", reason)
+        first = named.get(begins[1]) if begins else None
+        if (
+            begins
+            and begins[2]
+            and isinstance(first, yaml.SequenceNode)
+            and int(begins[2]) < len(first.value)
+        ):
+            first = first.value[int(begins[2])]
+        for one in (first, *named.values()):
+            if self._sources.get(id(one), "").startswith("--set "):
+                assert one is not None
+                return one
+        return first or node
 
     @contextlib.contextmanager
     def named_in_errors(self) -> Iterator[None]:

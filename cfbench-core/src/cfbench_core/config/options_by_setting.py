@@ -8,9 +8,10 @@ A model is used on a dataset, an explainer for a model on a dataset. Such a comb
       - {name: lxr, hidden: 32, label: small, options_for: {ml-1m-mf: {hidden: 64}}}
 
 ``preset: auto`` takes the component's preset of each combination; options next to it take precedence, those of nested
-configurations one by one. Where there is no preset, and where ``options_for`` has no entry, the other options and the
-defaults hold. A run writes both as ``options_for`` into its ``config.yaml``, with the combinations of its datasets and
-models, so that its numbers do not depend on the presets of a later version.
+configurations one by one. Next to ``variant: paper`` a preset ``paper-ml-1m-mf`` is that of ``ml-1m-mf``. Where there is no
+preset, and where ``options_for`` has no entry, the other options and the defaults hold. A run writes both as
+``options_for`` into its ``config.yaml``, with the combinations of its datasets and models, so that its numbers do not
+depend on the presets of a later version.
 """
 
 from __future__ import annotations
@@ -111,9 +112,41 @@ def options_by_combination(
     if auto:
         name = given["preset"]
         known = _known(name, spec)
-        taken = [one for one in known if _may_be_of(document, spec, model_kind, models_key, one)]
-        return {preset: _together(node, _taken(document, name, preset, known), config) for preset in taken}
+        variant = given.get("variant")
+        named = _by_combination(known, variant.value if isinstance(variant, yaml.ScalarNode) else "")
+        return {
+            combination: _together(node, _taken(document, name, preset, known), config)
+            for combination, preset in named.items()
+            if _may_be_of(document, spec, model_kind, models_key, combination)
+        }
     return _stated(node, given["options_for"], config)
+
+
+def _by_combination(known: Iterable[str], variant: str) -> dict[str, str]:
+    """The names of presets by the combination they may be of: of a variant, ``paper-ml-1m-mf`` comes before ``ml-1m-mf``."""
+    own = {name.removeprefix(f"{variant}-"): name for name in known if name.startswith(f"{variant}-")}
+    return {**{name: name for name in known}, **own}
+
+
+def auto_notes(document: Document, config: Any, models_key: str) -> Iterator[str]:
+    """For each component with ``preset: auto``, a line: for which combinations there is a preset, and for which none."""
+    for key, names in combinations(config, models_key):
+        found = next((value for name, value in document.root.value if name.value == key), None)
+        nodes = found.value if isinstance(found, yaml.SequenceNode) else [found]
+        for node, component in zip(nodes, _components(config, key), strict=False):
+            given = node.value if isinstance(node, yaml.MappingNode) else []
+            if not any(name.value == "preset" and is_auto(value) for name, value in given):
+                continue
+            having = [name for name in names if name in dict(component.options_for)]
+            lacking = [name for name in names if name not in having]
+            parts = [f"takes the preset for {_some(having)}"] if having else []
+            parts += [f"finds none for {_some(lacking)}"] if lacking else []
+            yield f"{component.label}: preset: auto {' and '.join(parts)}"
+
+
+def _some(names: list[str], most: int = 4) -> str:
+    """The first few of names."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _may_be_of(

@@ -138,14 +138,15 @@ def choose_units(context: TaskContext) -> Mapping[str, Any]:
 
 
 def prepare_explainer(context: TaskContext) -> Mapping[str, Any]:
-    """Pre-trains an explainer, and saves what it learned."""
+    """Pre-trains an explainer, and saves what it learned: nothing, with some options of some explainers."""
     data, model = model_of(context)
     explainer = create(context.parameters["explainer"])
     started = time.perf_counter()
     state = context.step("prepare")(context, explainer, data, model)
     seconds = time.perf_counter() - started
-    save_state(checked_state(state, context.task.label), context.output)
-    return {"elapsed_seconds": seconds}
+    learned = checked_state(state, context.task.label)
+    save_state(learned, context.output)
+    return {"elapsed_seconds": seconds, **({} if learned else {"learned": False})}
 
 
 def _open_chunk(context: TaskContext) -> Any:

@@ -15,7 +15,6 @@ from cfbench_core.errors import UserError, did_you_mean
 if TYPE_CHECKING:
     from cfbench_core.data_files import DataAccess
     from cfbench_recsys.interactions import Interactions
-    from cfbench_recsys.recommenders.training import State
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -67,34 +66,22 @@ def command(
     executed.
     """
     from cfbench_recsys.conversion.convert import convert
-    from cfbench_recsys.conversion.published import DISCARDED, PUBLISHED, UNVERIFIED, check_weights, fetch
+    from cfbench_recsys.conversion.published import PUBLISHED, UNVERIFIED, check_dataset, check_file, fetch
     from cfbench_recsys.conversion.trained_models import read_identifiers
 
     if source not in PUBLISHED and not Path(source).exists():
         raise UserError(
             f"{source}: no such file, and no published model of this name.{did_you_mean(source, PUBLISHED)}"
         )
+    if source in PUBLISHED:
+        check_dataset(source, dataset)
     with data_access(data_dir, offline=False) as access:
         interactions = _interactions(dataset, changes, access)
         source_file = fetch(source, access) if source in PUBLISHED else Path(source)
+    if source in PUBLISHED:
+        check_file(source, source_file)
     users, items = (read_identifiers(path) if path else None for path in (user_file, item_file))
-    sound = source not in PUBLISHED
-
-    def check(state: State) -> None:
-        nonlocal sound
-        if source in PUBLISHED:
-            check_weights(source, state)
-        sound = True  # what fails now, fails at the writing
-
-    try:
-        conversion = convert(
-            source_file, interactions, file, recommender=recommender, users=users, items=items, check=check
-        )
-    except UserError as error:
-        if not sound:
-            source_file.unlink(missing_ok=True)
-            raise UserError(*error.lines, f"{source}: {DISCARDED}") from None
-        raise
+    conversion = convert(source_file, interactions, file, recommender=recommender, users=users, items=items)
     counts = interactions.counts()
     click.echo(f"{conversion.path}: {conversion.title}, {counts['users']:,} users, {counts['items']:,} items")
     for remark in conversion.remarks:

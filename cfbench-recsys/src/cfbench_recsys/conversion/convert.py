@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,6 @@ def convert(
     recommender: str | None = None,
     users: tuple[str, ...] | None = None,
     items: tuple[str, ...] | None = None,
-    check: Callable[[State], None] = lambda state: None,
 ) -> Conversion:
     """Writes the model in the file ``source`` to ``out``, as weights for the users and items of ``data``.
 
@@ -64,7 +63,6 @@ def convert(
         recommender: the one that is to take them, where the file may be of several.
         users, items: identifiers in the order of the file's arrays. Where neither they nor the file say it, the order is
             taken to be that of ``data``: ascending, as numbers if all identifiers are whole numbers.
-        check: called with the weights before they are written; it may refuse them.
 
     Raises:
         UserError: if the file cannot be read as data, is of no known model, or lacks users or items of ``data``; if no
@@ -82,7 +80,6 @@ def convert(
     except UserError as error:
         raise UserError(f"{source}: {form.title}: {error}") from None
     _check(source, form, options, state, data)
-    check(state)
     write_atomically(out, save(state))
     return Conversion(out, form.title, form.recommender, options, tuple(orders.remarks))
 
@@ -100,7 +97,10 @@ def _check(source: Path, form: Format, options: Mapping[str, Any], state: State,
     component = registry.find("recsys", "recommender", form.recommender)
     described = f"{source}: {form.title}, as {form.recommender}"
     recommender = decode_options(component, Document.of(dict(options), described), registry).create()
-    recommender.load_state(state, data.matrix)
+    try:
+        recommender.load_state(state, data.matrix)
+    except UserError as error:
+        raise UserError(*(f"{source}: {line}" for line in error.lines)) from None
 
 
 class _Orders:

@@ -36,6 +36,7 @@ class Format:
         options: of the recommender, from the arrays and the options of the file.
         kind: what the file must say that it is; empty for files that say nothing.
         padding: whether the first user and item of the arrays stand for none, as in RecBole.
+        foreign: options that only other models with these arrays have.
     """
 
     title: str
@@ -45,6 +46,7 @@ class Format:
     options: Callable[[Arrays, Options], dict[str, Any]] = lambda arrays, options: {}
     kind: str = ""
     padding: bool = False
+    foreign: tuple[str, ...] = ()
 
     def matches(self, model: TrainedModel) -> bool:
         """Whether a file holds a model of this kind, be it with more arrays."""
@@ -69,6 +71,12 @@ def format_of(model: TrainedModel, recommender: str | None, source: str) -> Form
     if len(chosen) > 1:
         names = " or ".join(form.recommender for form in chosen)
         raise UserError(f"{source}: may be several models; name the recommender: {names}")
+    foreign = [name for name in chosen[0].foreign if name in model.options]
+    if foreign:
+        known = ", ".join(form.title for form in FORMATS)
+        raise UserError(
+            f"{source}: is not {chosen[0].title}: it has the option '{foreign[0]}', which this has not. Known: {known}"
+        )
     further = [name for name in model.arrays if name not in chosen[0].axes]
     if further:
         raise UserError(
@@ -250,6 +258,7 @@ FORMATS = (
             "confidence": _number(options, "alpha"),
             "regularization": _number(options, "regularization"),
         },
+        foreign=("learning_rate",),  # of its BPR and LMF, whose scores are others
     ),
     Format(
         "LensKit's ImplicitMFScorer",

@@ -17,6 +17,8 @@ Link: identity. The scores are a least-squares fit of 0 and 1, and no logits.
 The best of ``epochs`` by NDCG@10 on validation data is selected. Departs from the paper: the confidence is the same for all
 interactions, since the suite's profiles are binary.
 
+Without regularization the equations have one solution only if Q^T Q has full rank; factors of other ranks are refused.
+
 Cost of scoring: O(n d^2 + d^3) for a profile of n items, and items x d.
 """
 
@@ -30,6 +32,7 @@ import numpy as np
 import scipy  # scipy.sparse is imported at first use, not by every plan
 
 from cfbench_core.config import Help, InputFile, Range, Search
+from cfbench_core.errors import UserError
 from cfbench_core.specs import ComponentSpec
 from cfbench_recsys.contracts import Link
 from cfbench_recsys.edits import FloatArray
@@ -74,7 +77,7 @@ class Config:
         Help("weight of an interaction, where a pair without one has 1"),
     ] = 10.0
     regularization: Annotated[
-        float, Range(above=0), Search(0.01, 1000, log=True), Help("weight of the squares of the factors")
+        float, Range(minimum=0), Search(0.01, 1000, log=True), Help("weight of the squares of the factors")
     ] = 30.0
     epochs: Annotated[int, Range(minimum=1), Help("at most; each solves for all users and all items")] = 30
     patience: Annotated[
@@ -128,13 +131,15 @@ class ALS:
         """Restores what :meth:`state` returned, for the items of ``interactions`` (users, items).
 
         Raises:
-            UserError: if the factors are missing or are not those of these items.
+            UserError: if the factors are missing, are not those of these items, or determine none of a profile.
         """
         dimensions = (
             state[ITEMS].shape[1] if ITEMS in state and state[ITEMS].ndim == 2 else self.config.dimensions
         )
         check_shapes("als", state, {ITEMS: (interactions.shape[1], dimensions)})
-        self._items = np.ascontiguousarray(state[ITEMS], dtype=np.float64)
+        items = np.ascontiguousarray(state[ITEMS], dtype=np.float64)
+        self._base(items)
+        self._items = items
 
     def score_profiles(self, profiles: scipy.sparse.csr_matrix) -> FloatArray:
         """(B, items) scores for B profiles (B, items)."""
@@ -163,8 +168,18 @@ class ALS:
         return torch.linalg.solve(systems, right) @ items.T
 
     def _base(self, other: FloatArray) -> FloatArray:
-        """(d, d) what all systems of equations share: Q^T Q + lambda I."""
+        """(d, d) what all systems of equations share: Q^T Q + lambda I.
+
+        Raises:
+            UserError: if it has no inverse, as may be without regularization. What a profile adds is positive semi-definite,
+                so that its system has a solution where this has an inverse.
+        """
         base: FloatArray = other.T @ other + self.config.regularization * np.eye(other.shape[1])
+        if self.config.regularization == 0 and np.linalg.matrix_rank(base, hermitian=True) < len(base):
+            raise UserError(
+                f"als: regularization: 0 leaves the factors undetermined: {len(base)} dimensions, but the other side's "
+                f"factors have the rank {np.linalg.matrix_rank(other)}; set one above 0"
+            )
         return base
 
     def _solved(self, rows: scipy.sparse.csr_matrix, other: FloatArray) -> FloatArray:

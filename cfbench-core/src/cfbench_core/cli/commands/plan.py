@@ -61,6 +61,8 @@ def command(
     )
     planned = study.plan
     show_device_note(study)
+    for note in study.notes:
+        click.echo(f"note: {note}", err=True)
     if form == "json":
         output.as_json(planned.to_json())
     else:
