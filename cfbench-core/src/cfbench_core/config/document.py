@@ -96,9 +96,11 @@ class Document:
         A reason begins with its key, ``scope[1]: ...``; of the keys in it, one that ``--set`` gave is what changed last.
         """
         words = re.findall(r"[\w-]+", reason)
-        named = {str(key.value): value for key, value in node.value if key.value in words}
+        named: dict[str, yaml.Node] = {
+            str(key.value): value for key, value in node.value if key.value in words
+        }
         begins = re.match(r"([\w-]+)(?:\[([0-9]+)\])?:", reason)
-        first = named.get(begins[1]) if begins else None
+        first: yaml.Node | None = named.get(begins[1]) if begins else None
         if (
             begins
             and begins[2]
