@@ -14,7 +14,7 @@ from cfbench_recsys.analysis.claim_statistics import STATISTICS
 from cfbench_recsys.analysis.reproduction import Config, Reproduction
 from cfbench_recsys.metrics.lxr_curves import point_name
 
-USERS = 20
+USERS = 40  # with fewer, users who all have the same value decide nothing
 SIX = published_fidelity.EXPLAINERS
 
 
