@@ -293,59 +293,6 @@ def test_means_of_one_user_decide_no_claim() -> None:
     assert _verdict(one, decide(one, frame(rows))) == ("undecided", ONE_USER)
 
 
-@pytest.mark.parametrize(("users", "word"), [(2, "undecided"), (35, "undecided"), (36, "confirmed")])
-def test_means_of_few_users_with_the_same_value_decide_no_claim(users: int, word: str) -> None:
-    """With 35 users alike, a tenth of all can differ with a probability of 0.9**35 = 0.0250 > 2.5%."""
-    rows = [
-        {"explainer": name, "users": users, "values": drawn(value)}
-        for name, value in (("a", 0.1), ("b", 0.2), ("c", 0.3))
-    ]
-    one = claim(**LOWEST)
-    found = _verdict(one, decide(one, frame(rows)))
-    assert found.word == word
-    assert (found.reason == f"all {users} users have the same value") == (word == "undecided")
-    some_differ = [
-        {**row, "users": 2, "values": drawn(0.1 * k, 0.1 * k + 0.01, 0.1 * k - 0.01)}
-        for k, row in enumerate(rows, 1)
-    ]
-    assert _verdict(one, decide(one, frame(some_differ))).word == "confirmed"
-
-
-def test_a_difference_that_is_the_same_for_few_users_is_undecided() -> None:
-    """Both means differ from user to user, and their difference does not."""
-    for users, word in ((5, "undecided"), (36, "confirmed")):
-        rows = [
-            {
-                "explainer": name,
-                "users": users,
-                "level": "item",
-                "metric": "PN-S",
-                "values": drawn(0.5, 0.4, 0.6),
-            }
-            for name in ("a", "b")
-        ]
-        gap = {"statistic": "mean-gap", "metric": "PN-S", "subject": "a", "against": "b"}
-        one = claim(**gap, relation="<=", threshold=0.1)
-        assert _verdict(one, decide(one, frame(rows))).word == word
-
-
-def test_few_users_alike_leave_decided_what_they_could_not_change() -> None:
-    """One setting in which a is not the lowest refutes that it always is, whatever the other setting has."""
-    rows = [
-        {"explainer": name, "level": level, "users": users, "values": values}
-        for level, users, by_name in (
-            ("item", 50, {"a": drawn(0.3, 0.31, 0.29), "b": drawn(0.2, 0.21, 0.19), "c": drawn(0.4, 0.41, 0.39)}),
-            ("list", 5, {"a": drawn(0.1), "b": drawn(0.2), "c": drawn(0.3)}),
-        )
-        for name, values in by_name.items()
-    ]
-    always = claim(**{**LOWEST, "relation": ">=", "threshold": 1.0})
-    assert _verdict(always, decide(always, frame(rows))).word == "refuted"
-    sometimes = claim(**{**LOWEST, "threshold": 0.4})
-    found = _verdict(sometimes, decide(sometimes, frame(rows)))
-    assert found == ("undecided", "all 5 users have the same value")
-
-
 def drawn(*values: float) -> list[float]:
     """The mean of all users, and means of forty draws of them, which alternate between the other values."""
     return [values[0], *(values[1:] * (40 // max(len(values) - 1, 1)) or values * 40)]

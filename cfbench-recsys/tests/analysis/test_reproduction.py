@@ -78,23 +78,6 @@ def test_a_mean_over_one_user_is_undecided_whatever_it_is() -> None:
     assert set(found["reason"]) == {"one user or one batch, whose means have no interval"}
 
 
-def test_a_number_of_few_users_with_the_same_value_is_undecided() -> None:
-    mean = {
-        "item": "table-5",
-        "explainer": "cf2",
-        "deviation": 0.0,
-        "reason": "",
-        "printed": 0.42,
-        "ours": 0.8,
-    }
-    rows = [(5, 0.8, 0.8), (5, 0.7, 0.9), (36, 0.8, 0.8)]
-    found = _decided(
-        pd.DataFrame([{**mean, "users": users, "ci_low": low, "ci_high": high} for users, low, high in rows])
-    )
-    assert found["verdict"].tolist() == ["undecided", "refuted", "refuted"]
-    assert found["reason"][0] == "all 5 users have the same value"
-
-
 def test_numbers_are_confirmed_refuted_or_undecided(write: Any, make_cell: Any) -> None:
     """The printed mean of 500 users is uncertain by 1.96 * 0.2154 / sqrt(500) = 0.0189."""
     run = write(
