@@ -51,7 +51,7 @@ def main() -> None:
         given = {
             name: yaml.safe_load(value) for name, _, value in (one.partition("=") for one in options.set)
         }
-        analyse(options.analysis, runs, **given).round(4).to_csv(f"{options.name}.csv", index=False)
+        analyse(options.analysis, runs, **given).round(6).to_csv(f"{options.name}.csv", index=False)
         write_origin(runs, options.name, options.command, commit_of_run=options.commit)
         return
     before = read_origin(options.name) if options.merge else None

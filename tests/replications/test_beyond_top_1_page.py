@@ -130,7 +130,7 @@ def test_stored_claims_follow_from_the_stored_rows(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", ["paper", "cfbench"])
 def test_stored_claims_that_table_1_decides_follow_from_its_rows(variant: str) -> None:
-    """Of rounded means, of which some may tie, so that rho may differ by an exchange of neighbours in one pair of levels."""
+    """Six decimals are stored: with four, means tie that are not equal."""
     table = stored().query("variant == @variant")
     claims = table[table["item"] == "claims"].set_index("claim")["ours"]
     rows = table[table["item"] == "table-1"]
@@ -142,7 +142,7 @@ def test_stored_claims_that_table_1_decides_follow_from_its_rows(variant: str) -
         first += [*(wide.loc["lxr"] == best)]
         if metric.startswith("POS"):
             pairs += [stats.spearmanr(wide[a], wide[b]).statistic for a, b in combinations(wide, 2)]
-    assert claims["mf-stable"] == pytest.approx(np.mean(pairs), abs=0.02)
+    assert claims["mf-stable"] == pytest.approx(np.mean(pairs), abs=1e-3)
     assert claims["lxr-best"] == pytest.approx(np.mean(first), abs=1e-3)
 
 
