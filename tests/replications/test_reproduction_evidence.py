@@ -54,7 +54,11 @@ def test_native_explainers_gave_the_same_answers(method: str, models: list[str])
 
 
 def test_prince_gave_as_many_answers_of_its_authors_as_the_evidence_names() -> None:
-    stored = pd.read_csv(RESULTS / "authors-native.csv").query("method == 'prince'").set_index("variant")
+    both = pd.read_csv(RESULTS / "authors-native.csv").query("method == 'prince'").set_index("variant")
+    published, stored = both.query("k == 2"), both.query("k == 3")
+    assert published["identical answers"].tolist() == [1.0, 1.0]
+    assert (published["users"] * published["k"]).tolist() == [10, 10]
+    assert "variant: paper 10 of 10" in evidence("explainer/prince")
     units = stored["users"] * stored["k"]
     assert (stored["identical answers"] * units).round().tolist() == [26, 26] and units.tolist() == [30, 30]
     assert "26 of 30" in evidence("explainer/prince")
