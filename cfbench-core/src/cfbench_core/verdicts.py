@@ -11,7 +11,7 @@ A claim of which a part was not run, such as one of its data sets, is *confirmed
 run decides it and what is missing could change that (:func:`in_part`).
 
 A mean of few units that all have the same value has a bootstrap interval of length zero, although units that were not
-drawn may have other values. It decides nothing (:func:`too_few_alike`).
+drawn may have other values. It decides nothing (:func:`too_few_equal`).
 
 What holds or fails only by how ties are counted is *undecided*: seven methods that all have the best value are all
 first and all last.
@@ -47,7 +47,7 @@ VERDICTS = (
 MARGIN = 0.1
 """The default margin: a tenth of the printed number."""
 
-ENOUGH_ALIKE = 36
+ENOUGH_EQUAL = 36
 """So many units with the same value exclude (97.5%) that a tenth of all, the default margin, has others: 0.9**36 < 0.025."""
 
 _DIGITS, _EXACT = 3, 17
@@ -130,9 +130,9 @@ def number_verdict(
     return Verdict(UNDECIDED, f"across a limit of {allowed}")
 
 
-def too_few_alike(units: float, name: str) -> str:
+def too_few_equal(units: float, name: str) -> str:
     """Why a mean of so many units (``name``: "users"), all with the same value, decides nothing; empty if it does."""
-    return f"all {units:.0f} {name} have the same value" if units < ENOUGH_ALIKE else ""
+    return f"all {units:.0f} {name} have the same value" if units < ENOUGH_EQUAL else ""
 
 
 def claim_verdict(

@@ -31,9 +31,9 @@ where PageRank prefers all of them, or the user has no interactions, there is no
 leaves no walk, which is no success. No self-loop at u: it would only scale g.
 
 ``variant: paper`` returns what the authors' code (repository azinmatin/prince, commit 570e5e2) returns: one set, the
-smallest, of equally small ones that after which the replacement leads by most, whether the recommender agrees or not.
+smallest, whether the recommender agrees or not; among equally small ones, that which gives the replacement the largest lead.
 There PageRank is the recommender, so that nothing needs to be tried. On a generated graph of 60 users and 40 items, with
-the same candidates, 10 of 10 answers are identical; of the sets that ``variant: cfbench`` tries first 26 of 30
+the same candidates, 10 of 10 answers are identical, and 26 of 30 of the sets that ``variant: cfbench`` tries first
 (``docs/results/authors-native.csv``). Theirs never removes the whole history
 either, and allows for the error of its push.
 

@@ -33,7 +33,7 @@ def drawn(mean: float, *others: float) -> list[float]:
 
 @pytest.mark.parametrize(("users", "word"), [(2, "undecided"), (35, "undecided"), (36, "confirmed")])
 def test_means_of_few_users_with_the_same_value_decide_no_claim(users: int, word: str) -> None:
-    """With 35 users alike, a tenth of all can differ with a probability of 0.9**35 = 0.0250 > 2.5%."""
+    """If 35 users have the same value, a tenth of all can differ with a probability of 0.9**35 = 0.0250 > 2.5%."""
     rows = [
         {"explainer": name, "users": users, "values": drawn(value)}
         for name, value in (("a", 0.1), ("b", 0.2), ("c", 0.3))
@@ -67,7 +67,7 @@ def test_a_difference_that_is_the_same_for_few_users_is_undecided() -> None:
         assert _verdict(one, decide(one, frame(rows))).word == word
 
 
-def test_few_users_alike_leave_decided_what_they_could_not_change() -> None:
+def test_few_equal_users_leave_decided_what_they_could_not_change() -> None:
     """One setting in which a is not the lowest refutes that it always is, whatever the other setting has."""
     rows = [
         {"explainer": name, "level": level, "users": users, "values": values}

@@ -25,7 +25,7 @@ from cfbench_core.plan import TIME
 from cfbench_core.statistics import percentile_interval
 from cfbench_core.verdicts import (
     CONFIRMED,
-    ENOUGH_ALIKE,
+    ENOUGH_EQUAL,
     NOT_COMPARABLE,
     REFUTED,
     UNDECIDED,
@@ -33,6 +33,7 @@ from cfbench_core.verdicts import (
     Verdict,
     claim_verdict,
     in_part,
+    too_few_equal,
 )
 from cfbench_recsys.analysis.claim_statistics import (
     MONOTONIC,
@@ -161,7 +162,7 @@ def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
     if "users" in frame and frame["users"].min() < 2:
         tied = ONE_USER
     elif found[1:].size and np.ptp(found[1:]) <= SAME:
-        tied = tied or _few_alike(claim, means.rows(means.frame.index.isin(frame.index)), _interval(found))
+        tied = tied or _few_equal(claim, means.rows(means.frame.index.isin(frame.index)), _interval(found))
     bounds = _with_missing_options(claim, name, sides, of_both, grid, means.unsupported)
     measured = grid.settings if claim["contrast"] == "explainer" else grid.settings[of_both]
     known_or_possible = bounds or (_interval(found), *readings)
@@ -169,7 +170,7 @@ def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
     return Decided(_interval(found), counted, missing, readings, tied, bounds)
 
 
-def _few_alike(claim: Mapping[Any, Any], means: MeasuredMeans, found: Interval) -> str:
+def _few_equal(claim: Mapping[Any, Any], means: MeasuredMeans, found: Interval) -> str:
     """Why a statistic (``found``) without any variation decides nothing; empty if it does.
 
     Means of few users that all have the same value count as not measured. Of a statistic of differences those of few users
@@ -178,7 +179,7 @@ def _few_alike(claim: Mapping[Any, Any], means: MeasuredMeans, found: Interval) 
     if "users" not in means.frame:
         return ""
     users = means.frame["users"].to_numpy()
-    few = users < ENOUGH_ALIKE
+    few = users < ENOUGH_EQUAL
     if claim["statistic"] not in OF_DIFFERENCES:
         few &= np.ptp(means.values[1:], axis=0) <= SAME
     if not few.any():
@@ -187,7 +188,7 @@ def _few_alike(claim: Mapping[Any, Any], means: MeasuredMeans, found: Interval) 
     relation, threshold = str(claim["relation"]), float(claim["threshold"])
     possible = [found, others.statistic, *others.bounds]
     words = {claim_verdict(one, relation, threshold).word for one in possible}
-    return f"all {users[few].min():.0f} users have the same value" if len(words) > 1 else ""
+    return too_few_equal(users[few].min(), "users") if len(words) > 1 else ""
 
 
 def _with_missing_options(

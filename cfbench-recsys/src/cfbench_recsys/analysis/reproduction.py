@@ -30,7 +30,7 @@ from cfbench_core.verdicts import (
     Verdict,
     count_verdicts,
     number_verdict,
-    too_few_alike,
+    too_few_equal,
 )
 from cfbench_recsys.analysis import published_cfexprec, published_consistency, published_fidelity
 from cfbench_recsys.analysis.claim_statistics import SAME
@@ -289,7 +289,7 @@ def _verdict(row: Mapping[Any, Any], margin: float) -> Verdict:
         margin = 0.0  # a size: equal up to how it was rounded
     elif np.isnan(row["ci_low"]):
         return Verdict(UNDECIDED, ONE_USER)
-    elif row["ci_high"] - row["ci_low"] <= SAME and (few := too_few_alike(row["users"], "users")):
+    elif row["ci_high"] - row["ci_low"] <= SAME and (few := too_few_equal(row["users"], "users")):
         return Verdict(UNDECIDED, few)
     return number_verdict(
         row["printed"], ours, deviation=row["deviation"], margin=margin, rounded_by=row["rounded_by"]
