@@ -45,12 +45,16 @@ def test_a_wrong_scope_is_reported_with_the_set_or_the_line_that_gave_it(tmp_pat
         with pytest.raises(UserError) as error:
             prepare(path, set=[given])
         start = given if given.endswith("=full") else "protocol.scope=..."
-        assert str(error.value).startswith(f"--set {start}: protocol: scope[1]: full is given twice")
+        lines = str(error.value).splitlines()  # one may be that no explainer is installed here
+        assert any(
+            line.startswith(f"--set {start}: protocol: scope[1]: full is given twice") for line in lines
+        )
     path.write_text(path.read_text().replace("k-hop: 2", "k-hop: 0"))
     with pytest.raises(UserError) as error:
         prepare(path)
     line = path.read_text().splitlines().index("  - k-hop: 0") + 1
-    assert str(error.value).startswith(f"{path}:{line}: protocol: scope[1]: must be user-only")
+    wrong = f"{path}:{line}: protocol: scope[1]: must be user-only"
+    assert any(text.startswith(wrong) for text in str(error.value).splitlines())
 
 
 @pytest.mark.parametrize("axis", ["k", "level", "format", "scope", "max_edits", "edits"])
