@@ -46,7 +46,7 @@ class _Classifier:
             parts = []
             for unit in range(len(block)):
                 graph = graphs[first + unit]
-                edits = np.flatnonzero(block.possible.rows == unit)[graph.edges]
+                edits = np.flatnonzero(block.possible.rows == unit)  # the edges of its graph, in their order
                 parts.append(np.stack([np.full(len(edits), first + unit), *graph.ends.numpy(), edits]))
             self.places.append(np.concatenate(parts, axis=1))
             first += len(block)
@@ -155,17 +155,14 @@ class Clear:
     def _train(self, same: bool) -> Any:
         import torch
 
-        from cfbench_explainers_gnn.clear_paper import Nodes, _training_blocks, make_network, unit_graph
+        from cfbench_explainers_gnn.clear_paper import Nodes, _training_units, make_network
 
         context, options = self.world.context, self.options
         random = context.generator("clear", "fit")
         learned = context.training.multiply(context.interactions).tocsr()
         learned.eliminate_zeros()
-        blocks, around = _training_blocks(context, learned, options, random), Nodes(context)
-        graphs = [
-            unit_graph(block, unit, around, options.nodes) for block in blocks for unit in range(len(block))
-        ]
-        width = around.vectors.shape[1]
+        blocks, graphs = _training_units(context, learned, options, random)
+        width = Nodes(context).vectors.shape[1]
         stream = random if same else context.generator("clear", "fit", "other")
         torch.manual_seed(int(stream.integers(2**62)))
         if same:
@@ -204,13 +201,12 @@ class Clear:
         import torch
 
         from cfbench_explainers_gnn.blocks import Block
-        from cfbench_explainers_gnn.clear_paper import Nodes, unit_graph
+        from cfbench_explainers_gnn.clear_paper import Nodes, unit_graphs
         from cfbench_explainers_gnn.possible_edits import possible_edits
 
         world = self.world
         block = Block(world.targets, possible_edits(world.targets, world.context), world.context)
-        around = Nodes(world.context)
-        graphs = [unit_graph(block, unit, around, self.options.nodes) for unit in range(len(block))]
+        graphs = list(unit_graphs(block, Nodes(world.context), self.options.nodes))
 
         def bernoulli(probabilities: Any) -> Any:
             """An edge, which is two entries, is drawn once, with the mean of the two."""
@@ -242,7 +238,9 @@ class Clear:
         sets = []
         for unit, graph in enumerate(graphs):
             gone = (drawn.adjacency[unit][graph.ends[0], graph.ends[1]] == 0).numpy()
-            edges = np.flatnonzero(block.possible.rows == unit)[graph.edges][gone]
+            edges = np.flatnonzero(
+                block.possible.rows == unit
+            )  # the edges of its graph, in their order[gone]
             pair = block.possible.edge_users[edges].tolist(), block.possible.edge_items[edges].tolist()
             sets.append(frozenset(zip(*pair, strict=True)))
         left = (world.ranks(sets, np.arange(len(sets))) > world.targets.k) & (world.targets.items >= 0)

@@ -22,7 +22,8 @@ from cfbench_explainers_gnn.clear_paper import (
     forward,
     make_network,
     reconstruction,
-    unit_graph,
+    unit_graphs,
+    with_edges_of,
 )
 from cfbench_explainers_gnn.possible_edits import possible_edits
 from cfbench_recsys.targets import Answer
@@ -38,8 +39,7 @@ def block_of(world: Any, level: str) -> Block:
 def test_the_graph_of_a_unit_has_the_nodes_nearest_to_its_user_and_items(graph_world: Any) -> None:
     world = graph_world("lightgcn", seed=1)
     block, around = block_of(world, "item"), Nodes(world.context)
-    everything = unit_graph(block, 0, around, 21)
-    few = unit_graph(block, 0, around, 6)
+    everything, few = (next(unit_graphs(block, around, size)) for size in (21, 6))
     user, item = int(block.targets.users[0]), 9 + int(block.targets.items[0, 0])
     assert everything.features[:2].numpy() == pytest.approx(around.vectors[[user, item]], rel=1e-5)
     assert everything.edges.tolist() == list(range(int(block.possible.counts()[0])))
@@ -79,7 +79,8 @@ def test_the_network_is_that_of_pytorch_geometric_and_the_formulas() -> None:
 def test_the_counterfactual_loss_has_the_gradient_of_finite_differences(graph_world: Any, level: str) -> None:
     world = graph_world("lightgcn", seed=1)
     block, around = block_of(world, level), Nodes(world.context)
-    graphs = [unit_graph(block, unit, around, 8) for unit in range(len(block))]
+    graphs = list(unit_graphs(block, around, 8))
+    block = with_edges_of(graphs, block)
     draw = np.random.default_rng(0)
     numbers = draw.uniform(0.2, 0.8, (len(graphs), 8, 8))
 

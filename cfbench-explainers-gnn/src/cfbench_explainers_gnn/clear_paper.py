@@ -42,6 +42,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -86,11 +87,7 @@ def prepare_paper(context: Context, options: PaperOptions) -> dict[str, np.ndarr
     random = context.generator("clear", "fit")
     learned = context.training.multiply(context.interactions).tocsr()
     learned.eliminate_zeros()
-    blocks = _training_blocks(context, learned, options, random)
-    around = Nodes(context)
-    graphs = [
-        unit_graph(block, unit, around, options.nodes) for block in blocks for unit in range(len(block))
-    ]
+    blocks, graphs = _training_units(context, learned, options, random)
     x, a, u = (
         torch.stack(parts)
         for parts in zip(*((g.features, g.adjacency, g.auxiliary) for g in graphs), strict=True)
@@ -140,8 +137,7 @@ def paper_answer(block: Block, options: PaperOptions) -> Answer:
     network.eval()
     removed = np.zeros(len(block.possible.rows), dtype=bool)
     starts = np.searchsorted(block.possible.rows, np.arange(len(block)))
-    for unit in range(len(block)):
-        graph = unit_graph(block, unit, around, options.nodes)
+    for unit, graph in enumerate(unit_graphs(block, around, options.nodes)):
         with torch.no_grad():
             decoded = forward(network, graph.features[None], graph.adjacency[None], graph.auxiliary[None])
         retained = graph.of_edges(decoded["adjacency"][0]).cpu().numpy()
@@ -152,18 +148,21 @@ def paper_answer(block: Block, options: PaperOptions) -> Answer:
     return Answer(edits.where(displaces[edits.rows]), {"queries": np.ones(len(block))})
 
 
-def _training_blocks(
+def _training_units(
     context: Context, learned: Any, options: PaperOptions, random: np.random.Generator
-) -> list[Block]:
-    """Units to learn from, at item and at list level, as blocks that the recommender scores at once."""
+) -> tuple[list[Block], list[UnitGraph]]:
+    """Units to learn from, at item and at list level, as blocks that the recommender scores at once, and their graphs.
+
+    A block has the edges of these graphs alone: all edges in scope of 500 units take gigabytes on MovieLens 1M.
+    """
     model = context.graph_embedding_model
     users, lists = training_lists(model.user_embeddings(), model.item_embeddings(), learned, options.k)
     if not len(users):
         raise UserError("clear: there are no users to train on: all users are explained")
     drawn = random.permutation(len(users))[: options.units // 2]
     places = random.integers(np.count_nonzero(lists[drawn] >= 0, axis=1))
-    where = dataclasses.replace(context, interactions=learned)
-    width, found = units_at_once(context), []
+    where, around = dataclasses.replace(context, interactions=learned), Nodes(context)
+    width, blocks, graphs = units_at_once(context), list[Block](), list[UnitGraph]()
     levels: tuple[tuple[Literal["item", "list"], IntArray], ...] = (
         ("item", lists[drawn, places][:, None]),
         ("list", lists[drawn]),
@@ -174,8 +173,20 @@ def _training_blocks(
             targets = Targets.of(
                 learned, users[drawn[some]], items[some], options.k, level, options.training_scope
             )
-            found.append(Block(targets, possible_edits(targets, where), where))
-    return found
+            block = Block(targets, possible_edits(targets, where), where)
+            found = list(unit_graphs(block, around, options.nodes))
+            blocks.append(with_edges_of(found, block))
+            graphs += found
+    return blocks, graphs
+
+
+def with_edges_of(graphs: list[UnitGraph], block: Block) -> Block:
+    """The block whose possible edits are the edges of its units' graphs, in their order."""
+    starts = np.searchsorted(block.possible.rows, np.arange(len(block)))
+    chosen = np.zeros(len(block.possible.rows), dtype=bool)
+    for start, graph in zip(starts, graphs, strict=True):
+        chosen[start + graph.edges] = True
+    return Block(block.targets, block.possible.where(chosen), block.context)
 
 
 class Nodes:
@@ -213,15 +224,22 @@ class UnitGraph:
         return (matrix[self.ends[0], self.ends[1]] + matrix[self.ends[1], self.ends[0]]) / 2
 
 
-def unit_graph(block: Block, unit: int, around: Nodes, size: int) -> UnitGraph:
-    """The ``size`` nodes nearest to the user and the items of a unit, by edges in scope; then by their number."""
+def unit_graphs(block: Block, around: Nodes, size: int) -> Iterator[UnitGraph]:
+    """The graph of each unit, with ``size`` nodes at most."""
+    scope, targets = block.possible, block.targets
+    bounds = np.searchsorted(scope.rows, np.arange(len(block) + 1))
+    for user, items, start, end in zip(targets.users, targets.items, bounds, bounds[1:], strict=False):
+        left, right = scope.edge_users[start:end], around.users + scope.edge_items[start:end]
+        yield _unit_graph(int(user), items[items >= 0], left, right, around, size)
+
+
+def _unit_graph(
+    user: int, items: IntArray, left: IntArray, right: IntArray, around: Nodes, size: int
+) -> UnitGraph:
+    """The nodes nearest to the user and the items by the edges from ``left`` to ``right``; then by their number."""
     import torch
 
-    own = slice(*np.searchsorted(block.possible.rows, [unit, unit + 1]))
-    left, right = block.possible.edge_users[own], around.users + block.possible.edge_items[own]
-    items = block.targets.items[unit]
-    items = items[items >= 0]
-    order = [int(block.targets.users[unit]), *(around.users + items).tolist()]
+    order = [user, *(around.users + items).tolist()]
     reached = set(order)
     while len(order) < size:
         near = np.isin(left, order) | np.isin(right, order)
@@ -349,7 +367,8 @@ def counterfactual_loss(
 ) -> tuple[float, torch.Tensor]:
     """L over all units, and a tensor whose gradient in ``adjacency`` (B, n, n) is that of L.
 
-    Block after block, so that the recommender's memory is that of one block.
+    ``blocks``: see :func:`with_edges_of`. Block after block, so that the
+    recommender's memory is that of one block.
     """
     import torch
 
@@ -357,21 +376,17 @@ def counterfactual_loss(
     for block in blocks:
         own = range(first, first + len(block))
         first += len(block)
-        starts = np.searchsorted(block.possible.rows, np.arange(len(block)))
-        places = np.concatenate([starts[n] + graphs[unit].edges for n, unit in enumerate(own)])
         # all edges are looked up at once: the gradient of a look-up is as large as ``adjacency``
         left, right = torch.cat([graphs[unit].ends for unit in own], dim=1)
         of_unit = torch.repeat_interleave(
             torch.tensor(own), torch.tensor([len(graphs[unit].edges) for unit in own])
         )
         weights = (adjacency[of_unit, left, right] + adjacency[of_unit, right, left]) / 2
-        made = torch.zeros(len(block.possible.rows), dtype=torch.float64)
-        made[torch.as_tensor(places)] = 1.0 - weights.detach().double()
-        made.requires_grad_()
+        made = (1.0 - weights.detach().double()).requires_grad_()
         real = torch.as_tensor(block.targets.items >= 0)
         each = torch.nn.functional.softplus(torch.where(real, block.margins(made), -1e9)).sum(dim=1)
         loss = (each / real.sum(dim=1)).sum() / len(graphs)
         (slope,) = torch.autograd.grad(loss, made)
         total += float(loss.detach())
-        through = through - (slope[torch.as_tensor(places)].to(weights.dtype) * weights).sum()
+        through = through - (slope.to(weights.dtype) * weights).sum()
     return total, through
