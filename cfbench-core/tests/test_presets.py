@@ -77,6 +77,17 @@ def test_options_next_to_a_preset_take_precedence(registry: Registry) -> None:
     assert config.data.options.count == 7 and config.data.label == "seven"
 
 
+def test_published_options_make_a_row_of_their_own(registry: Registry, tmp_path: Path) -> None:
+    presets = tmp_path / "preset_package" / "presets" / "numbers.yaml"
+    presets.write_text(PRESETS + "theirs: {options: {count: 5}, search: {source: table 3}}\n")
+    given = ("preset: theirs", "preset: small", "preset: theirs, label: mine")
+    configs = [decode(study(f"{{name: numbers, {data}}}"), registry) for data in given]
+    assert [config.data.label for config in configs] == ["numbers-theirs", "numbers", "mine"]
+    written = resolved_document(configs[0])
+    assert written["data"] == {"name": "numbers", "label": "numbers-theirs", "count": 5}
+    assert decode(yaml.safe_dump(written), registry) == configs[0]
+
+
 def test_a_run_writes_the_options_of_its_presets(registry: Registry) -> None:
     config = decode(study("{name: numbers, preset: small}"), registry)
     written = resolved_document(config)

@@ -40,6 +40,23 @@ def test_a_preset_has_options_of_its_explainer_and_a_source(spec: Any, preset: P
     assert set(search["space"]) <= set(preset.options)
 
 
+@pytest.mark.parametrize(
+    ("given", "label"),
+    [
+        ("lime-rs", "lime-rs-cfbench"),
+        ("{name: lime-rs, preset: paper}", "lime-rs-paper"),
+        ("{name: lime-rs, preset: lxr}", "lime-rs-lxr"),
+        ("{name: lime-rs, preset: cfexprec}", "lime-rs-cfexprec"),
+        ("{name: shap, preset: cfexprec}", "shap-cfexprec"),
+        ("{name: lxr, preset: paper-ml-1m-mf}", "lxr-paper"),
+        ("{name: grease, preset: paper, paper: {steps: 100}}", "grease-paper"),
+    ],
+)
+def test_a_row_with_a_published_preset_says_which(given: str, label: str) -> None:
+    study = {"suite": "recsys", "data": "ml-1m", "recommenders": "mf", "explainers": yaml.safe_load(given)}
+    assert prepare(study).config.explainers[0].label == label
+
+
 @pytest.mark.parametrize("name", ["grease", "lime-rs", "lxr", "shap"])
 def test_describe_shows_the_options_of_a_preset_so_that_they_can_be_pasted(
     name: str, capsys: pytest.CaptureFixture[str]

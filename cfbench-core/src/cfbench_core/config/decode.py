@@ -41,6 +41,7 @@ from cfbench_core.config.options_by_setting import (
     is_auto,
     limited_to_study,
     named_preset,
+    preset_label,
     options_by_combination,
     renamed,
     unknown_combinations,
@@ -422,9 +423,10 @@ class _Decoder:
             return self.wrong(problem.node, f"{path}.{problem.key}", problem.message)
         if options is WRONG or other is WRONG:
             return WRONG
-        label = str(label_node.value) if label_node is not None else default_label(spec, options)
+        label = default_label(spec, options)
         if label_node is None and (mixed := renamed(spec, label, other)):
             return self.wrong(node, path, mixed)
+        label = preset_label(label, spec, options, preset) if label_node is None else str(label_node.value)
         return ConfiguredComponent(
             kind, label, spec, options if spec.config else None, distribution, other if spec.config else ()
         )

@@ -71,6 +71,21 @@ def named_preset(
     return _together(node, _taken(document, name, name.value, known), config)
 
 
+def preset_label(label: str, spec: ComponentSpec, options: Any, name: yaml.Node | None) -> str:
+    """What tables call a component with the preset ``name`` and without a label of its own; ``label`` without a preset.
+
+    Published options that are not those of the component's variant make another row: ``lime-rs-cfexprec`` is not
+    ``lime-rs-cfbench``, but the preset ``paper`` or ``paper-ml-1m-mf`` of ``lxr`` is ``lxr-paper``. Presets that a
+    search found are the same method, tuned.
+    """
+    if not isinstance(name, yaml.ScalarNode) or is_auto(name):
+        return label
+    preset, variant = str(name.value), str(getattr(options, "variant", ""))
+    of_variant = variant and f"{preset}-".startswith(f"{variant}-")
+    published = "source" in presets_of(spec)[preset].search
+    return f"{spec.name}-{preset}" if published and not of_variant else label
+
+
 def _has_combinations(spec: ComponentSpec, model_kind: str) -> bool:
     """Whether a component may have options by data and model."""
     return spec.kind in (model_kind, "explainer")
