@@ -238,9 +238,7 @@ class Clear:
         sets = []
         for unit, graph in enumerate(graphs):
             gone = (drawn.adjacency[unit][graph.ends[0], graph.ends[1]] == 0).numpy()
-            edges = np.flatnonzero(
-                block.possible.rows == unit
-            )  # the edges of its graph, in their order[gone]
+            edges = np.flatnonzero(block.possible.rows == unit)[graph.edges][gone]
             pair = block.possible.edge_users[edges].tolist(), block.possible.edge_items[edges].tolist()
             sets.append(frozenset(zip(*pair, strict=True)))
         left = (world.ranks(sets, np.arange(len(sets))) > world.targets.k) & (world.targets.items >= 0)

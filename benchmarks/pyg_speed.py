@@ -9,7 +9,7 @@ beyond place K. One thread.
 
 - ``graph per unit``: for each unit ``torch_geometric.explain.Explainer`` on the module and the whole graph, in float32, with
   the algorithm at its defaults; the output is the margin to the K-th best other candidate. Each direction of an edge has a
-  mask, the greater of the two counts. Then one pass of the module for each removed edge. Of the first ``--units`` units (25).
+  mask, the greater of the two counts. Then one pass of the module for each removed edge. The first ``--units`` units (25).
 - ``cfbench``: the explainer ``pyg``, of all units, in batches of ``--chunk`` users (20).
 
 Columns: CPU milliseconds for each unit on both sides and their ratio, the shares of units whose item is displaced (PN-S),

@@ -226,7 +226,10 @@ def test_only_a_module_that_needs_it_is_evaluated_one_graph_at_a_time(
         assert name == "light" or max(sizes) > 1  # "light" is a polynomial, whose module is not called
 
 
-def test_numbers_do_not_depend_on_how_many_graphs_are_in_a_union(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("in_memory", [0, 8_000_000])
+def test_numbers_do_not_depend_on_how_many_graphs_are_in_a_union(
+    in_memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     graph = graph_of(9)
     model, edits = model_of(MODULES["two tables"], graph), random_edits(graph, 10)
     *edges, delta = tensors_of(edits)
@@ -238,6 +241,7 @@ def test_numbers_do_not_depend_on_how_many_graphs_are_in_a_union(monkeypatch: py
 
     together = scores_and_gradient()
     monkeypatch.setattr(pyg_recommender, "NUMBERS_AT_ONCE", 1)
+    monkeypatch.setattr(pyg_recommender, "NUMBERS_IN_MEMORY", in_memory)
     alone = scores_and_gradient()
     np.testing.assert_allclose(together[0], alone[0], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(together[1], alone[1], rtol=1e-9, atol=1e-11)

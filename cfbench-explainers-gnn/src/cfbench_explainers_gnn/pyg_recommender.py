@@ -45,6 +45,7 @@ from cfbench_core.specs import ComponentSpec
 from cfbench_explainers_gnn.pyg_modules import (
     LIBRARY,
     NUMBERS_AT_ONCE,
+    NUMBERS_IN_MEMORY,
     GraphModule,
     created_module,
     index_tensors,
@@ -273,12 +274,13 @@ class PyG:
     def _score(
         self, users: Tensor, rows: Tensor, edge_users: Tensor, edge_items: Tensor, delta: Tensor
     ) -> Tensor:
-        """Unions of as many graphs as memory allows; with gradients, what is between is computed again on the way back."""
+        """Unions of a few graphs; with gradients of many, what is between is computed again on the way back."""
         import torch
         from torch.utils.checkpoint import checkpoint
 
         numbers = 2 * max(1, self._interactions.nnz) * self._final_users.shape[1]
         together = max(1, NUMBERS_AT_ONCE // numbers) if self._graph.together else 1
+        again = delta.requires_grad and torch.is_grad_enabled() and len(users) * numbers > NUMBERS_IN_MEMORY
         parts = []
         for low in range(0, len(users), together):
             own = (rows >= low) & (rows < low + together)
@@ -289,7 +291,7 @@ class PyG:
                 edge_items[own],
                 delta[own],
             )
-            if delta.requires_grad and torch.is_grad_enabled() and len(users) > together:
+            if again and len(users) > together:
                 parts.append(checkpoint(self._score_union, *given, use_reentrant=False))
             else:
                 parts.append(self._score_union(*given))

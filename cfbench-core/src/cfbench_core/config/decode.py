@@ -41,8 +41,8 @@ from cfbench_core.config.options_by_setting import (
     is_auto,
     limited_to_study,
     named_preset,
-    preset_label,
     options_by_combination,
+    preset_label,
     renamed,
     unknown_combinations,
 )
