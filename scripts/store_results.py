@@ -5,7 +5,8 @@
 Writes NAME.csv (a row per cell and metric: mean, half the width of the 95% interval, units) and NAME.json. With
 ``--agreement`` NAME-agreement.csv has the shares of identical answers of each pair of explainers. With ``--analysis``
 NAME.csv is the table of an analysis instead, of this run and of those given by ``--also``. With ``--merge`` the rows of the
-cells that did not run are left in the tables that exist, and each row has its commit.
+cells that did not run are left in the tables that exist, and each row has its commit; with ``--only EXPLAINER`` those of the
+other explainers that ran are left, too.
 """
 
 from __future__ import annotations
@@ -44,7 +45,12 @@ def main() -> None:
     parser.add_argument(
         "--merge", action="store_true", help="replace only the rows of the cells that this run has"
     )
+    parser.add_argument(
+        "--only", action="append", default=[], help="with --merge: take the rows of this explainer alone"
+    )
     options = parser.parse_args()
+    if options.only and not options.merge:
+        parser.error("--only: needs --merge")
     run = Run(options.directory)
     if options.analysis:
         runs = [run, *map(Run, options.also)]
@@ -55,9 +61,9 @@ def main() -> None:
         write_origin(runs, options.name, options.command, commit_of_run=options.commit)
         return
     before = read_origin(options.name) if options.merge else None
-    store(run, options.name, options.command, options.commit, before)
+    store(run, options.name, options.command, options.commit, before, options.only)
     if options.agreement:
-        store_agreement(run, options.name, before)
+        store_agreement(run, options.name, before, options.only)
 
 
 def read_origin(name: str) -> dict[str, Any]:
@@ -72,9 +78,12 @@ def store(
     command: str,
     commit_of_run: str | None = None,
     before: Mapping[str, Any] | None = None,
+    only: Sequence[str] = (),
 ) -> None:
     """The means, and what they were measured with; ``before``: the origin of a table whose other rows are left."""
     summary = run.summary
+    if only:
+        summary = summary[summary["explainer"].isin(only)]
     table = summary[[*(label for label in LABELS if label in summary), "metric"]].copy()
     table.insert(table.columns.get_loc("metric"), "role", summary["cell"].map(roles(run)))
     table["mean"] = summary["mean"].map("{:.4g}".format)
@@ -159,9 +168,13 @@ def roles(run: Run) -> dict[str, str]:
     return {cell.id: cell.role for cell in run.cells()}
 
 
-def store_agreement(run: Run, name: str, before: Mapping[str, Any] | None = None) -> None:
+def store_agreement(
+    run: Run, name: str, before: Mapping[str, Any] | None = None, only: Sequence[str] = ()
+) -> None:
     """Of each pair of explainers in each setting, the share of identical answers and the mean overlap."""
     found = analyse("agreement", run)
+    if only:
+        found = found[found["explainer"].isin(only) | found["other"].isin(only)]
     pairs = [*(label for label in LABELS if label in found and label != "explainer"), "explainer", "other"]
     found["metric"] = found["metric"].str.replace(" answers", "")
     wide = found.pivot_table(index=[*pairs, "n"], columns="metric", values="mean", sort=False).reset_index()
