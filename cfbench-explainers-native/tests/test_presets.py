@@ -53,7 +53,8 @@ def test_a_preset_has_options_of_its_explainer_and_a_source(spec: Any, preset: P
     ],
 )
 def test_a_row_with_a_published_preset_says_which(given: str, label: str) -> None:
-    study = {"suite": "recsys", "data": "ml-1m", "recommenders": "mf", "explainers": yaml.safe_load(given)}
+    study = {"suite": "recsys", "data": "debian-python", "recommenders": "mf"}
+    study["explainers"] = yaml.safe_load(given)
     assert prepare(study).config.explainers[0].label == label
 
 
