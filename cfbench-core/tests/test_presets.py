@@ -207,6 +207,11 @@ HELD_OUT = {"metric": "POS-P, held out", "value": 0.25, "as_configured": 0.3}
             {**SEARCHED, "held_out": {**HELD_OUT, "value": 0.3}},
             "is not better than the options as configured",
         ),
+        (
+            {**SEARCHED, "held_out": {**HELD_OUT, "value": HELD_OUT["as_configured"] * 0.996}},
+            "gains less than 0.5% over the options as configured",
+        ),
+        ({**SEARCHED, "held_out": {**HELD_OUT, "value": HELD_OUT["as_configured"] * 0.994}}, ""),
         ({**SEARCHED, "held_out": HELD_OUT, "value": 0.3}, "is not better than the options as configured"),
         (
             {**SEARCHED, "held_out": HELD_OUT, "better": "higher"},

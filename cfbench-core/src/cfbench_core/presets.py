@@ -39,6 +39,9 @@ AUTO = "auto"
 LEAST_TRIALS = 20
 """Of a search whose best options may be a preset."""
 
+LEAST_GAIN = 0.005
+"""Of such options on held-out data, as a share of what the options as configured reach; less is within chance."""
+
 _HEAD = "# Options that searches on validation data found (cfbench tune) or that were published, and how each was found.\n"
 
 
@@ -55,8 +58,8 @@ def search_problem(preset: Preset) -> str:
     """Why a preset must not be shipped; "" if it may.
 
     Published options have a ``source``. Options of a search come from at least ``LEAST_TRIALS`` trials that did not fail,
-    and are better than the options as configured: on the data that judged the trials, and on data that judged none
-    (``search.held_out``).
+    and are better than the options as configured: on the data that judged the trials, and by a share of ``LEAST_GAIN`` on
+    data that judged none (``search.held_out``).
     """
     search = preset.search
     if "source" in search:
@@ -69,12 +72,15 @@ def search_problem(preset: Preset) -> str:
         return f"comes from {trials} trials{succeeded}, fewer than {LEAST_TRIALS}"
     if not search.get("held_out"):
         return "does not say what it gains on held-out data ('held_out')"
-    for found in (search, search["held_out"]):
+    for found, least in ((search, 0.0), (search["held_out"], LEAST_GAIN)):
         if not {"metric", "value", "as_configured"} <= set(found):
             return "does not say what the options as configured reach ('metric', 'value', 'as_configured')"
         gain = found["value"] - found["as_configured"]
-        if (gain if search.get("better", "higher") == "higher" else -gain) <= 0:
+        gain = gain if search.get("better", "higher") == "higher" else -gain
+        if gain <= 0:
             return f"is not better than the options as configured by {found['metric']}"
+        if gain < least * abs(found["as_configured"]):
+            return f"gains less than {least:.1%} over the options as configured by {found['metric']}"
     return ""
 
 
