@@ -13,6 +13,7 @@ import cfbench_core
 from cfbench_core.data_files import DataAccess
 from cfbench_core.devices.batches import DeviceMemoryError
 from cfbench_core.errors import UserError
+from cfbench_core.store import Store
 from cfbench_explainers_native.lxr import LXR, Config, hyperparameters
 from cfbench_explainers_native.lxr_paper import PaperOptions
 from cfbench_explainers_native.lxr_training import FLOOR, Lessons, initial, log_probability, loss
@@ -375,6 +376,8 @@ def test_each_row_derives_its_explicit_answers_as_its_own_option_says(tmp_path, 
         "executor": "inline",
     }
     run = cfbench_core.run(configuration, out=tmp_path / "run")
+    kinds = [entry.kind for entry in Store().entries()]
+    assert kinds.count("explainer") == 1  # trained once for both rows
     rows = run.explanations
     unit = ["explainer", "unit"]
     importances = rows[rows["format"] == "implicit"].set_index([*unit, "edge_item"])["importance"]

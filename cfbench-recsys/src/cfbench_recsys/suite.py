@@ -211,6 +211,12 @@ class RecsysSuite(LifecycleSuite):
         postprocess = {**vars(cell.config.protocol.postprocess), "derive": derivation(cell)}
         return {**declared, "postprocess": postprocess}
 
+    def explainer_as_queried(self, cell: PlannedCell) -> ConfiguredComponent:
+        """Without ``derive``: importances, and what is learned for them, do not depend on it."""
+        explainer = cell.explainer
+        has_own = getattr(explainer.options, "derive", None) is not None
+        return explainer.with_options({"derive": None}) if has_own else explainer
+
     def derived_from(self, cell: PlannedCell) -> ProtocolPoint | None:
         """Edits come from importances where the explainer returns none of its own."""
         if cell.point["format"] == "implicit" or hasattr(cell.explainer.implementation(), "counterfactuals"):

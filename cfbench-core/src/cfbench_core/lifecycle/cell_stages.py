@@ -65,7 +65,7 @@ def _explained(suite: Declarations, cell: PlannedCell, known: Mapping[str, Stage
         given = _explained(suite, replace(cell, point=source), known)
         inputs = {**known, "source": given["explanations"]}
         return {**given, "explanations": _explanations(suite, cell, "derive", {}, inputs, DERIVED)}
-    explainer = {} if suite.models_explain else {"explainer": cell.explainer.parameters()}
+    explainer = {} if suite.models_explain else {"explainer": suite.explainer_as_queried(cell).parameters()}
     trained = _pretrained(suite, cell, explainer, known)
     further = suite.explained_inputs(cell)
     inputs = {**known, **trained, **further}

@@ -192,6 +192,10 @@ class Declarations:
         """Further inputs of the stage that explains, by role: for an explainer that needs more than the model."""
         return {}
 
+    def explainer_as_queried(self, cell: PlannedCell) -> ConfiguredComponent:
+        """The explainer of a cell without options that are for the suite alone: rows that differ in these share answers."""
+        return cell.explainer
+
     def derived_from(self, cell: PlannedCell) -> ProtocolPoint | None:
         """The protocol point whose answers become those of this cell (step ``derive``); None where they are its own."""
         return None
