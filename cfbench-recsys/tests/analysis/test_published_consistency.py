@@ -10,9 +10,9 @@ import pytest
 import yaml
 from scipy import stats
 
-from cfbench_recsys.analysis import consistency, published_consistency_claims
+from cfbench_recsys.analysis import consistency, published_consistency_statistics
 from cfbench_recsys.analysis.published_claims import ONE_USER
-from cfbench_recsys.analysis.published_consistency_claims import METRICS, printed_numbers
+from cfbench_recsys.analysis.published_consistency_statistics import METRICS, printed_numbers
 from cfbench_recsys.analysis.reproduction import Config, Reproduction
 
 USERS = 20
@@ -223,4 +223,4 @@ def test_printed_numbers_of_table_1() -> None:
             for at, one in enumerate(wide.columns)
             for other in wide.columns[at + 1 :]
         ]
-    assert published_consistency_claims.printed_statistic(claim) == pytest.approx(np.mean(pairs))
+    assert published_consistency_statistics.printed_statistic(claim) == pytest.approx(np.mean(pairs))

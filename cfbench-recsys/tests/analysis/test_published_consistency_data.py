@@ -17,7 +17,7 @@ import yaml
 from scipy import stats
 
 from cfbench_recsys.analysis import consistency, published_consistency
-from cfbench_recsys.analysis.published_consistency_claims import LENGTHS, LEVELS, METRICS
+from cfbench_recsys.analysis.published_consistency_statistics import LENGTHS, LEVELS, METRICS
 from cfbench_recsys.analysis.reproduction import Config, Reproduction
 
 SIX = ("lxr", "accent", "lime-rs", "shap", "cosine", "jaccard")

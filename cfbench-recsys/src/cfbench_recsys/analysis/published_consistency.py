@@ -20,12 +20,14 @@ from cfbench_recsys.analysis.measured_means import split_label
 from cfbench_recsys.analysis.published_consistency_claims import (
     DATASETS,
     EXPLAINERS,
+    VARIANTS,
+    claim_rows,
+)
+from cfbench_recsys.analysis.published_consistency_statistics import (
     METRICS,
     OF_FIGURE,
     OF_TABLE,
-    VARIANTS,
     Measured,
-    claim_rows,
     printed_levels,
     printed_metrics,
     printed_numbers,
