@@ -24,6 +24,7 @@ from cfbench_core.devices.availability import check_device, device_problem
 from cfbench_core.devices.choice import resolved_device
 from cfbench_core.errors import UserError
 from cfbench_core.outcomes import Outcome, Total
+from cfbench_core.plain_text import one_line
 from cfbench_core.plan import Plan
 from cfbench_core.primary_metric import with_primary
 from cfbench_core.redaction import remember
@@ -80,7 +81,7 @@ def prepare(
     Args:
         configuration: a file, a mapping, or None for the default of ``suite`` (or of the first suite installed; with
             ``explanations``, of a suite that can score them without data and models).
-        set: changes such as ``"protocol.k=[3, 5]"``.
+        set: changes such as ``["protocol.k=[3, 5]"]``; a plain string is one change.
         executor, workers: in place of the configuration's. An executor that the configuration names as well has the
             options given there, except for its number of workers.
         access: where data sets are looked for, and whether they may be downloaded.
@@ -123,6 +124,8 @@ def _check_kinds(executor_options: Any, plan: Plan) -> None:
 
 def _executed_by(config: Any, executor: str | None, workers: int | None, registry: Registry) -> Any:
     """A configuration with another executor, and another number of workers, where they are given."""
+    if workers is not None and (type(workers) is not int or workers < 1):
+        raise UserError(f"workers: must be a whole number >= 1, got {one_line(repr(workers), 40)}")
     chosen: ConfiguredComponent = config.executor
     if executor is not None and executor != chosen.spec.name:
         chosen = with_defaults(registry.find(CORE, "executor", executor))

@@ -18,6 +18,7 @@ import toy_suite
 from child_processes import popen
 from toy_runs import script_of, wait_for
 
+from cfbench_core.api import prepare
 from cfbench_core.errors import UserError
 from cfbench_core.plan import Column
 from cfbench_core.registry import Registry
@@ -235,3 +236,12 @@ def test_ctrl_c_leaves_at_once_and_nothing_running(tmp_path: Path) -> None:
     _, said = child.communicate(timeout=20)
     assert child.returncode != 0 and "KeyboardInterrupt" in said
     assert not (tmp_path / "run" / ".lock").exists()
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
+def test_a_number_of_workers_that_cannot_be_is_refused_as_the_command_refuses_it(
+    registry: Registry, workers: Any
+) -> None:
+    with pytest.raises(UserError) as caught:
+        prepare(configuration(), registry=registry, workers=workers)
+    assert caught.value.lines == (f"workers: must be a whole number >= 1, got {workers!r}",)
