@@ -18,12 +18,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from cfbench_core.config import Document, decode_experiment
+from cfbench_core.config import Document, decode_experiment, one_or_several
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.plain_text import one_line
 from cfbench_core.registry import Component, Registry, installed
 from cfbench_core.specs import resolve
-from cfbench_core.study_changes import with_study_options
+from cfbench_core.study_changes import changes_of_studies, with_study_options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -268,6 +268,7 @@ def reproduce(
     scale: str = SMALL,
     out: str | Path | None = None,
     registry: Registry | None = None,
+    data: Sequence[str] = (),
     set: Sequence[str] = (),
     seeds: Sequence[int] = (),
     fresh: bool = False,
@@ -278,9 +279,10 @@ def reproduce(
 
     Args:
         paper: a replication, as ``cfbench list replications`` names it.
-        items: tables and figures, such as "table-3"; all if empty.
+        items: tables and figures, such as ["table-3"]; all if empty. A plain string is one, here and in what follows.
         scale: "small" or "paper".
         out: the folder of the runs, one for each study; ``reproductions/PAPER/SCALE`` if None. Called again, it resumes.
+        data: data sets in place of those of the studies.
         set: further changes of every study's configuration; a bare name takes the options that the study gives it.
         seeds: run each study once for each of these seeds; with its own seed if empty.
         fresh: compute everything again, whatever the cache holds.
@@ -288,24 +290,26 @@ def reproduce(
         options: as in :func:`cfbench_core.api.prepare`.
 
     Raises:
-        UserError: for an unknown paper, table or scale, and for studies that cannot run here, or not with several seeds.
+        UserError: for an unknown paper, table or scale, for studies that cannot run here, or not with several seeds, and
+            for data sets that are given by ``data`` and by ``set``.
     """
     from cfbench_core.api import execute, prepare
 
+    changes = changes_of_studies(set, data)
     component, replication = find_replication(paper, registry)
     folder = run_folder(paper, scale, out)
 
     def planned(study: ReplicationStudy) -> Prepared:
-        return prepare_study(study, scale, set, prepare, registry=registry, **options)
+        return prepare_study(study, scale, changes, prepare, registry=registry, **options)
 
-    chosen = replication.chosen(items, scale)
-    studies = replication.with_seeds(replication.studies_of(chosen, scale), seeds, set)
+    chosen = replication.chosen(one_or_several(items), scale)
+    studies = replication.with_seeds(replication.studies_of(chosen, scale), seeds, changes)
     for study in studies[1:]:
         planned(study)  # what cannot be read or planned is known before the first one runs
     runs = [
         execute(planned(study), out=folder / study.name, fresh=fresh, observer=observer) for study in studies
     ]
-    return compared(component, replication, chosen, scale, runs, registry, changes=set)
+    return compared(component, replication, chosen, scale, runs, registry, changes=changes)
 
 
 def run_folder(paper: str, scale: str, out: str | Path | None = None) -> Path:

@@ -7,19 +7,44 @@ Where a study lists ``{name: cadex, preset: as-published}``, the change ``explai
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from cfbench_core.config import Document
+from cfbench_core.config import Assignment, Document, one_or_several
 from cfbench_core.config.code_references import IMPORT
+from cfbench_core.config.document import shown_assignment
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.yaml_nodes import plain
 
 DATA = "data"
 """Data sets are no methods of a paper: any others may be named."""
+
+
+def changes_of_studies(changes: Sequence[str], data: Sequence[str] = ()) -> tuple[str, ...]:
+    """The changes of a user of every study of a paper, with other data sets in place of those of the studies.
+
+    Args:
+        changes: as of ``--set``; a plain string is one change.
+        data: as of ``--data``; a plain string is one data set. The studies keep their own if there is none.
+
+    Raises:
+        UserError: if the data sets are given twice, or another suite is chosen.
+    """
+    changes, data = one_or_several(changes), one_or_several(data)
+    for change in changes:
+        if re.split(r"[.=]", change)[0] == "suite":
+            raise UserError(
+                f"{shown_assignment(change)}: does not apply to reproduce: the paper determines the suite"
+            )
+    if not data:
+        return tuple(changes)
+    if any(change.startswith("data=") for change in changes):
+        raise UserError("the data sets are given twice, by --data and by --set")
+    return (Assignment(f"data=[{', '.join(data)}]", "--data", data), *changes)
 
 
 def with_study_options(study: str, file: Path, own: Sequence[str], changes: Sequence[str]) -> list[str]:

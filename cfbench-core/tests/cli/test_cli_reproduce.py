@@ -87,6 +87,17 @@ def test_runs_are_not_put_into_another_run(paper: Path, cfbench: Command) -> Non
 def test_data_sets_are_given_once(paper: Path, cfbench: Command) -> None:
     found = cfbench("reproduce", "digits", "--data", "numbers", "--set", "data=numbers")
     assert (found.code, found.err) == (2, "the data sets are given twice, by --data and by --set\n")
+    with pytest.raises(UserError, match="the data sets are given twice, by --data and by --set"):
+        reproduce("digits", data=["numbers"], set=["data=numbers"])
+
+
+def test_a_plain_string_is_one_item_one_data_set_and_one_change(paper: Path) -> None:
+    with pytest.raises(UserError, match="no table or figure 'table-11' in Digits"):
+        reproduce("digits", "table-11")
+    with pytest.raises(UserError, match="--data numbrs: data: must be one dataset"):
+        reproduce("digits", "table-1", data="numbrs")
+    found = reproduce("digits", "table-1", set="data.count=10", out=paper / "here")
+    assert found.table["ours"].tolist() == [mean_of_sums(10)]
 
 
 def test_the_scale_changes_the_study(paper: Path, cfbench: Command) -> None:
@@ -185,7 +196,11 @@ def test_the_list_of_named_items_has_no_others(paper: Path, cfbench: Command) ->
         (("broken",), "must return a Replication"),
         (("digits", "--suite", "toy"), "--suite does not apply"),
         (("digits", "table-1", "--list", "--set", "data=numbrs"), "Did you mean 'numbers'?"),
-        (("digits", "table-1", "--list", "--data", "numbers"), "data: must be one dataset"),
+        (("digits", "table-1", "--list", "--data", "numbers"), "--data numbers: data: must be one dataset"),
+        (
+            ("digits", "--set", "suite=tabular"),
+            "--set suite=tabular: does not apply to reproduce: the paper determines the suite",
+        ),
         (("digits", "table-1", "--list", "--set", "data.cout=3"), "Did you mean 'count'?"),
         (("--data", "numbers"), "--data, --set and --seeds change the studies of one paper"),
         (("--seeds", "1"), "--data, --set and --seeds change the studies of one paper"),

@@ -7,7 +7,7 @@ from cfbench_core.config.decode import (
     decode_options,
     decode_settings,
 )
-from cfbench_core.config.document import Document
+from cfbench_core.config.document import Assignment, Document, one_or_several
 from cfbench_core.config.fields import (
     CodeReference,
     Distinct,
@@ -24,6 +24,7 @@ from cfbench_core.config.imported import imported_spec
 from cfbench_core.config.resolved import resolved_document
 
 __all__ = [
+    "Assignment",
     "CodeReference",
     "ConfiguredComponent",
     "Distinct",
@@ -43,6 +44,7 @@ __all__ = [
     "fields_of",
     "imported_spec",
     "loaded",
+    "one_or_several",
     "options_class",
     "resolved_document",
 ]

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import yaml
 
@@ -17,6 +17,29 @@ from cfbench_core.yaml_nodes import MAPPING, NULL, TEXT, Where, compose, read_te
 
 SECRET_KEYS = frozenset({"key"})
 """Names of keys whose values are not repeated in messages: somebody may have put a secret there."""
+
+
+class Assignment(str):
+    """A change ``a.b=c`` that was given by another option than ``--set``.
+
+    Attributes:
+        given: as it was given, such as ``--data ml-1m``; errors about the change begin with it.
+    """
+
+    __slots__ = ("given",)
+    given: str
+
+    def __new__(cls, text: str, option: str, values: Sequence[str]) -> Self:
+        """The change ``text`` for these ``values`` of an option such as ``--data``."""
+        found = super().__new__(cls, text)
+        shown = (f"{option} {value if _is_plain(value) else '...'}" for value in one_or_several(values))
+        found.given = one_line(" ".join(shown), 160)
+        return found
+
+
+def one_or_several(given: Sequence[str]) -> Sequence[str]:
+    """A plain string as a sequence of one; any other sequence as it is."""
+    return (given,) if isinstance(given, str) else given
 
 
 class Document:
@@ -65,12 +88,15 @@ class Document:
         return cls(_dumped(data, source), source, _working_directory(), lines=False)
 
     def set(self, assignments: Sequence[str]) -> None:
-        """Applies ``a.b=c`` changes; the value is YAML, a number in the path is a place in a list (from 0)."""
-        for assignment in assignments:
+        """Applies ``a.b=c`` changes; the value is YAML, a number in the path is a place in a list (from 0).
+
+        A plain string is one change. Errors show a change as ``--set``, or as it was given (:class:`Assignment`).
+        """
+        for assignment in one_or_several(assignments):
             path, sign, value = assignment.partition("=")
             if not sign or not path:
                 raise UserError(f"--set {one_line(assignment, 100)}: must look like key.inner=value")
-            shown = _shown_assignment(path, value)
+            shown = shown_assignment(assignment)
             node = compose(value, _constantly(shown)) or yaml.ScalarNode(NULL, "null")
             self._bring(node, shown)
             self._assign(path.split("."), node, shown)
@@ -93,7 +119,7 @@ class Document:
     def blamed(self, node: yaml.MappingNode, reason: str) -> yaml.Node:
         """The value that a reason against a whole mapping is about, so that its ``--set`` or its line is named.
 
-        A reason begins with its key, ``scope[1]: ...``; of the keys in it, one that ``--set`` gave is what changed last.
+        A reason begins with its key, ``scope[1]: ...``; of the keys in it, one that an option gave is what changed last.
         """
         words = re.findall(r"[\w-]+", reason)
         named: dict[str, yaml.Node] = {
@@ -109,7 +135,7 @@ class Document:
         ):
             first = first.value[int(begins[2])]
         for one in (first, *named.values()):
-            if self._sources.get(id(one), "").startswith("--set "):
+            if self._sources.get(id(one), "").startswith("--"):
                 assert one is not None
                 return one
         return first or node
@@ -218,9 +244,16 @@ def _constantly(source: str) -> Where:
     return lambda line: source
 
 
-def _shown_assignment(path: str, value: str) -> str:
+def shown_assignment(assignment: str) -> str:
     """``--set seed=3``; without the value where that is long, a list or a mapping, or may be a secret."""
-    plain_value = len(value) <= 40 and not value.lstrip().startswith(("{", "[", "&", "*", '"', "'"))
-    if path.rpartition(".")[2] in SECRET_KEYS or not plain_value:
+    if isinstance(assignment, Assignment):
+        return assignment.given
+    path, _, value = assignment.partition("=")
+    if path.rpartition(".")[2] in SECRET_KEYS or not _is_plain(value):
         value = "..."
     return one_line(f"--set {path}={value}", 160)
+
+
+def _is_plain(value: str) -> bool:
+    """Whether a value is short, and neither a list nor a mapping."""
+    return len(value) <= 40 and not value.lstrip().startswith(("{", "[", "&", "*", '"', "'"))

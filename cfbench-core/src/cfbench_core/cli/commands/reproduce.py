@@ -26,6 +26,7 @@ from cfbench_core.replications import (
     prepare_study,
     run_folder,
 )
+from cfbench_core.study_changes import changes_of_studies
 
 if TYPE_CHECKING:
     from cfbench_core.api import Prepared
@@ -88,10 +89,7 @@ def command(
     if study.suite is not None:
         raise UserError("--suite does not apply to reproduce: the paper determines the suite")
     papers = installed().components("replication")
-    if data:
-        if any(change.startswith("data=") for change in study.changes):
-            raise UserError("the data sets are given twice, by --data and by --set")
-        study = dataclasses.replace(study, changes=(f"data=[{', '.join(data)}]", *study.changes))
+    study = dataclasses.replace(study, changes=changes_of_studies(study.changes, data))
     if paper is None:
         if study.changes or seeds:
             raise UserError(
