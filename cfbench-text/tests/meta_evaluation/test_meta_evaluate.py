@@ -151,6 +151,7 @@ def test_the_command_prints_a_table_and_writes_a_file(
     ("arguments", "message"),
     [
         (["sic"], "sic: no label set of this name, and no such file. Did you mean 'sick'?"),
+        (["qags-cnn", "--judge", "overlp"], "--judge overlp: judges[0]: "),
         (["qags-cnn", "--judge", "overlp"], "Did you mean 'overlap'?"),
         (["qags-cnn", "--set", "row=3"], "Did you mean 'rows'?"),
     ],

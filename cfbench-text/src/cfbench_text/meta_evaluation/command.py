@@ -87,6 +87,7 @@ def command(
     people find right scores above one that they do not; pairwise: the share of pairs in the order of people; Kendall's
     tau. All with 95% intervals over documents. Exits with 1 if a model did not answer all queries.
     """
+    from cfbench_core.config import Assignment
     from cfbench_core.errors import IncompleteWarning
     from cfbench_core.registry import installed
     from cfbench_text.meta_evaluation.evaluate import meta_evaluate
@@ -98,7 +99,10 @@ def command(
         document = _document(labelsets, judges, metrics, registry, access)
         document.allowed_variables = frozenset(allow_env)
         given = {"extractor": extractor, "domain": domain}
-        document.set([*(f"{name}={value}" for name, value in given.items() if value), *changes])
+        for name, value in given.items():
+            if value:
+                document.set([Assignment(f"{name}={value}", f"--{name}", value)])
+        document.set(changes)
         table = meta_evaluate(
             document, access=access, registry=registry, report=lambda line: click.echo(line, err=True)
         )
@@ -121,15 +125,15 @@ def _document(
     access: DataAccess,
 ) -> Document:
     """The configuration that the arguments stand for."""
-    from cfbench_core.config import Document
+    from cfbench_core.config import Assignment, Document
 
     named: list[Any] = [labelset_of(one, registry) for one in labelsets] or _present(registry, access)
     document = Document.of({"labelsets": named}, "meta-evaluate")
     if not judges and not metrics:
         judges = ("overlap",)
-    for key, values in (("judges", judges), ("metrics", metrics)):
+    for key, option, values in (("judges", "--judge", judges), ("metrics", "--metric", metrics)):
         if values:
-            document.set([f"{key}=[{', '.join(values)}]"])
+            document.set([Assignment(f"{key}=[{', '.join(values)}]", option, values)])
     return document
 
 
