@@ -44,6 +44,7 @@ def test_an_executor_without_options_is_written_as_its_name(registry: Registry) 
     ("executor", "error"),
     [
         ({"name": "process", "address": "x"}, "executor.address: unknown key. There is nothing to set"),
+        ({"name": "process", "workers": 2}, "executor.workers: unknown key. 'workers' stands in the configuration itself"),
         ({"name": "dask", "adress": "x"}, "executor.adress: unknown key. Did you mean 'address'?"),
         ({"name": "dask", "address": "tcp://a:1", "workers": 2}, "workers cannot stand next to address"),
         ({"name": "dask", "cluster": "os.system", "workers": 2}, "a cluster of a package of Dask"),

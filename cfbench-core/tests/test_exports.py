@@ -15,6 +15,7 @@ from made_up_run import write_run
 from small_disk import small_disk
 
 from cfbench_core import owners
+from cfbench_core.checksums import write_checksums
 from cfbench_core.cli.root import cli
 from cfbench_core.errors import UserError
 from cfbench_core.exports import FORMATS, export
@@ -48,6 +49,16 @@ def test_csv_files_hold_every_row_of_every_table(run: Run) -> None:
         means = {(row["cell"], row["metric"]): row["mean"] for row in csv.DictReader(file)}
     for row in run.summary.dropna(subset=["mean"]).to_dict("records"):
         assert math.isclose(float(means[row["cell"], row["metric"]]), row["mean"], rel_tol=1e-5)
+
+
+@pytest.mark.parametrize("to", ["csv", "huggingface"])
+def test_a_file_that_changed_since_the_run_is_not_exported(to: str, tmp_path: Path) -> None:
+    directory = write_run(tmp_path / "run")
+    Run(directory).summary.to_csv(directory / "summary.csv", index=False)
+    write_checksums(directory)
+    (directory / "summary.csv").write_text("cell,metric\n")
+    with pytest.raises(UserError, match=r"summary\.csv: has changed since the run wrote it"):
+        export(Run(directory), to, "tables")
 
 
 def test_a_dataset_of_hugging_face_has_a_configuration_for_each_table_with_rows(run: Run) -> None:

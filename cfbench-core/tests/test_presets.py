@@ -80,9 +80,9 @@ def test_options_next_to_a_preset_take_precedence(registry: Registry) -> None:
 def test_published_options_make_a_row_of_their_own(registry: Registry, tmp_path: Path) -> None:
     presets = tmp_path / "preset_package" / "presets" / "numbers.yaml"
     presets.write_text(PRESETS + "theirs: {options: {count: 5}, search: {source: table 3}}\n")
-    given = ("preset: theirs", "preset: small", "preset: theirs, label: mine")
+    given = ("preset: theirs", "preset: small", "preset: theirs, label: mine", "preset: theirs, count: 6")
     configs = [decode(study(f"{{name: numbers, {data}}}"), registry) for data in given]
-    assert [config.data.label for config in configs] == ["numbers-theirs", "numbers", "mine"]
+    assert [config.data.label for config in configs] == ["numbers-theirs", "numbers", "mine", "numbers"]
     written = resolved_document(configs[0])
     assert written["data"] == {"name": "numbers", "label": "numbers-theirs", "count": 5}
     assert decode(yaml.safe_dump(written), registry) == configs[0]

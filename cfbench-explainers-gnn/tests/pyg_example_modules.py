@@ -225,3 +225,29 @@ class DividesByDegree(UnionLightGCN):
 def a_word(name: str) -> str:
     """No module."""
     return name
+
+
+class Padded(torch.nn.Module):
+    """A table with one more row than there are nodes."""
+
+    def __init__(self, num_nodes: int, width: int = 6) -> None:
+        super().__init__()
+        self.table = torch.nn.Embedding(num_nodes + 1, width, padding_idx=0)
+        self.layer = LGConv()
+
+    def forward(self, edge_index: Any, edge_weight: Any) -> Any:
+        x = self.table.weight[1:]
+        return x + self.layer(x, edge_index, edge_weight)
+
+
+class Constant(torch.nn.Module):
+    """Embeddings that do not depend on the parameters."""
+
+    def __init__(self, num_nodes: int) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3))
+        self.register_buffer("table", torch.arange(4.0 * num_nodes).reshape(num_nodes, 4))
+        self.layer = LGConv()
+
+    def forward(self, edge_index: Any, edge_weight: Any) -> Any:
+        return self.layer(self.table, edge_index, edge_weight)

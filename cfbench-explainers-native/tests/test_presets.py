@@ -45,6 +45,8 @@ def test_a_preset_has_options_of_its_explainer_and_a_source(spec: Any, preset: P
     [
         ("lime-rs", "lime-rs-cfbench"),
         ("{name: lime-rs, preset: paper}", "lime-rs-paper"),
+        ("{name: lime-rs, preset: paper, variant: cfbench}", "lime-rs-cfbench"),
+        ("{name: lime-rs, preset: cfexprec, samples: 7}", "lime-rs-cfbench"),
         ("{name: lime-rs, preset: lxr}", "lime-rs-lxr"),
         ("{name: lime-rs, preset: cfexprec}", "lime-rs-cfexprec"),
         ("{name: shap, preset: cfexprec}", "shap-cfexprec"),

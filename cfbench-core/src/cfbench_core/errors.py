@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from cfbench_core.plain_text import LIMIT, visible
 
@@ -57,3 +58,12 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
     folded = {name.lower().replace("_", "-"): name for name in known}
     near = difflib.get_close_matches(wrong.lower().replace("_", "-"), folded, n=1, cutoff=0.6)
     return f" Did you mean {folded[near[0]]!r}?" if near else ""
+
+
+def unknown_key(key: str, known: Sequence[str], outer: type | None = None) -> str:
+    """What is wrong with a key that is none of ``known``; ``outer``: the dataclass of the configuration around it."""
+    if hint := did_you_mean(key, known):
+        return f"unknown key.{hint}"
+    if outer is not None and key in {field.name for field in dataclasses.fields(outer)}:
+        return f"unknown key. '{key}' stands in the configuration itself, not inside another key"
+    return f"unknown key. Known keys: {', '.join(known)}" if known else "unknown key. There is nothing to set"

@@ -93,6 +93,14 @@ class Run:
         except UserError as error:
             return f"<pre>{html.escape(chr(10).join([repr(self), *error.lines]))}</pre>"
 
+    def verified(self, name: str) -> Path:
+        """The path of a file of the directory, ``"summary.csv"``.
+
+        Raises:
+            UserError: when it has changed, or was removed, since the run wrote it.
+        """
+        return self._files.verified(name)
+
     def to_arrow(self, name: str) -> pa.Table:
         """A table of the run as Arrow, without a copy through pandas.
 

@@ -177,6 +177,12 @@ def test_describe_of_a_suite_lists_the_keys_of_a_whole_configuration(toy: Path, 
     assert {"seed", "chunk", "limits.memory_gb", "explainers", "protocol.k"} <= keys
 
 
+def test_describe_of_a_name_that_a_suite_shares_describes_the_suite(cfbench: Command) -> None:
+    """Each shipped suite has a viewer of its name."""
+    found = [cfbench("describe", component.spec.name) for component in installed().components("suite")]
+    assert [one.code for one in found] == [0] * len(found)
+
+
 def test_describe_of_an_unknown_name_suggests_the_nearest(toy: Path, cfbench: Command) -> None:
     found = cfbench("describe", "digit")
     assert found.code == 2 and found.err == "no component 'digit'. Did you mean 'digits'?  (cfbench list)\n"

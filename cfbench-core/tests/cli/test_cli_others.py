@@ -178,6 +178,10 @@ def test_the_cache_is_listed_verified_and_cleared(toy: Path, cfbench: Command) -
     assert ["model", "1"] in kinds and ["explanations", "5"] in kinds
     (line,) = cfbench("cache", "ls", "model").out.splitlines()[1:]
     assert line.endswith("times")
+    assert cfbench("cache", "ls", "modl").err.endswith(
+        "nothing is cached of kind 'modl'. Did you mean 'model'?\n"
+    )
+    assert cfbench("cache", "ls", "external").code == 0
     assert cfbench("cache", "verify").out == "14 artifacts verified, 0 damaged\n"
 
     (model,) = (toy.parent / "cache" / "artifacts" / "model").rglob("factor.json")

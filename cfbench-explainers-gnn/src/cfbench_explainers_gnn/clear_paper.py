@@ -158,7 +158,10 @@ def _training_units(
     model = context.graph_embedding_model
     users, lists = training_lists(model.user_embeddings(), model.item_embeddings(), learned, options.k)
     if not len(users):
-        raise UserError("clear: there are no users to train on: all users are explained")
+        reason = "nothing can be recommended to the users who are not explained"
+        raise UserError(
+            f"clear: there are no users to train on: {reason if learned.nnz else 'all users are explained'}"
+        )
     drawn = random.permutation(len(users))[: options.units // 2]
     places = random.integers(np.count_nonzero(lists[drawn] >= 0, axis=1))
     where, around = dataclasses.replace(context, interactions=learned), Nodes(context)

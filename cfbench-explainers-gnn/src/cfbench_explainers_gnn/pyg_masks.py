@@ -146,7 +146,10 @@ def attention_explainer(module: Any, edge_index: Any, weights: Any, name: str) -
     hooks = [layer.register_propagate_forward_pre_hook(note) for layer in layers]
     hooks += [layer.register_message_forward_hook(compare) for layer in layers]
     config = {"mode": "regression", "task_level": "graph", "return_type": "raw"}
-    explainer = Explainer(WithoutFeatures(), AttentionExplainer(), "model", config, edge_mask_type="object")
+    wrapper = (
+        WithoutFeatures().eval()
+    )  # Explainer restores this state of the wrapper in the module inside, too
+    explainer = Explainer(wrapper, AttentionExplainer(), "model", config, edge_mask_type="object")
     try:
         explanation = explainer(torch.zeros(int(edge_index.max()) + 1, 1), edge_index)
     except ValueError as error:

@@ -87,6 +87,10 @@ class Training:
                 self.torch.from_numpy(np.asarray(array, dtype=np.int64)) for array in arrays
             )
             loss: Any = bpr(*self._embeddings(), user, item, negative, (owned[0], owned[1]))
+            if not loss.requires_grad:
+                raise UserError(
+                    f"pyg: the embeddings of {self.graph.reference} do not depend on its parameters; give its weights"
+                )
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()

@@ -19,6 +19,8 @@ def array_of_tensor(tensor: Any, name: str, label: object) -> np.ndarray:
     """
     import torch
 
+    if not isinstance(tensor, torch.Tensor):  # what a module returns as its get_extra_state
+        raise UserError(f"{label}: {one_line(name)} is no tensor but {type(tensor).__name__}")
     numbers = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
     try:
         return np.array(numbers.detach().numpy())
@@ -31,7 +33,7 @@ def array_of_tensor(tensor: Any, name: str, label: object) -> np.ndarray:
 
 
 def check_real(arrays: Mapping[str, np.ndarray], label: object) -> None:
-    """Refuses arrays of anything but real numbers.
+    """Refuses arrays of anything but real numbers of at most 64 bits.
 
     Raises:
         UserError: which names the first such array and its type. ``label`` says where it stands.
@@ -39,3 +41,7 @@ def check_real(arrays: Mapping[str, np.ndarray], label: object) -> None:
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
             raise UserError(f"{label}: {one_line(name)} must be real numbers, has the type {array.dtype}")
+        if array.dtype.itemsize > 8:  # no file of weights has them
+            raise UserError(
+                f"{label}: {one_line(name)} must be numbers of at most 64 bits, has the type {array.dtype}"
+            )

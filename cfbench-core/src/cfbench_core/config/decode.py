@@ -47,7 +47,7 @@ from cfbench_core.config.options_by_setting import (
     unknown_combinations,
 )
 from cfbench_core.config.values import infinite_numbers, is_long_number, kind_of, name_problem, shown
-from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.errors import UserError, did_you_mean, unknown_key
 from cfbench_core.plain_text import one_line
 from cfbench_core.redaction import held_secret, variable_problem
 from cfbench_core.registry import Component, Registry, installation_advice
@@ -201,8 +201,7 @@ class _Decoder:
             if key in skip:
                 continue
             if key not in known:
-                expected = f" Known keys: {', '.join(known)}" if known else " There is nothing to set"
-                self.wrong(key_node, inner, f"unknown key.{did_you_mean(key, known) or expected}")
+                self.wrong(key_node, inner, unknown_key(key, known, getattr(self.suite, "config", None)))
             else:
                 values[key] = self.value(value_node, hints[key], inner)
         for field in dataclasses.fields(cls):
@@ -426,7 +425,8 @@ class _Decoder:
         label = default_label(spec, options)
         if label_node is None and (mixed := renamed(spec, label, other)):
             return self.wrong(node, path, mixed)
-        label = preset_label(label, spec, options, preset) if label_node is None else str(label_node.value)
+        own = None if label_node is None else str(label_node.value)
+        label = own or preset_label(label, spec, options, node, preset)
         return ConfiguredComponent(
             kind, label, spec, options if spec.config else None, distribution, other if spec.config else ()
         )

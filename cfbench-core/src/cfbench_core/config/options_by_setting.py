@@ -71,19 +71,22 @@ def named_preset(
     return _together(node, _taken(document, name, name.value, known), config)
 
 
-def preset_label(label: str, spec: ComponentSpec, options: Any, name: yaml.Node | None) -> str:
-    """What tables call a component with the preset ``name`` and without a label of its own; ``label`` without a preset.
+def preset_label(
+    label: str, spec: ComponentSpec, options: Any, node: yaml.Node, preset: yaml.Node | None
+) -> str:
+    """What tables call a component with a preset and without a label of its own; ``label`` without a preset.
 
     Published options that are not those of the component's variant make another row: ``lime-rs-cfexprec`` is not
     ``lime-rs-cfbench``, but the preset ``paper`` or ``paper-ml-1m-mf`` of ``lxr`` is ``lxr-paper``. Presets that a
-    search found are the same method, tuned.
+    search found are the same method, tuned; and with other options next to a preset, it is not what was published.
     """
-    if not isinstance(name, yaml.ScalarNode) or is_auto(name):
+    if not isinstance(preset, yaml.ScalarNode) or is_auto(preset) or not isinstance(node, yaml.MappingNode):
         return label
-    preset, variant = str(name.value), str(getattr(options, "variant", ""))
-    of_variant = variant and f"{preset}-".startswith(f"{variant}-")
-    published = "source" in presets_of(spec)[preset].search
-    return f"{spec.name}-{preset}" if published and not of_variant else label
+    name, variant = str(preset.value), str(getattr(options, "variant", ""))
+    of_variant = variant and f"{name}-".startswith(f"{variant}-")
+    changed = {str(key.value) for key, _ in node.value} - RESERVED
+    published = "source" in presets_of(spec)[name].search and not changed
+    return f"{spec.name}-{name}" if published and not of_variant else label
 
 
 def _has_combinations(spec: ComponentSpec, model_kind: str) -> bool:

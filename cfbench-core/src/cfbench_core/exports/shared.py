@@ -51,8 +51,12 @@ def client(module: str, package: str) -> Any:
 
 
 def present(run: Run) -> Iterator[Path]:
-    """Those of :data:`FILES` that the run has."""
-    yield from (path for name in FILES if (path := run.directory / name).is_file())
+    """Those of :data:`FILES` that the run has.
+
+    Raises:
+        UserError: where one has changed, or was removed, since the run wrote it.
+    """
+    yield from (path for name in FILES if (path := run.verified(name)).is_file())
 
 
 def copy_files(run: Run, folder: Path) -> None:

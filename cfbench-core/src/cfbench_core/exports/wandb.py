@@ -31,7 +31,7 @@ def export(run: Run, destination: str | None, name: str) -> str:
         for cell, metrics in metrics_of(run).items():
             logged.summary.update({f"{cell}/{metric}": value for metric, value in metrics.items()})
         artifact = wandb.Artifact(_artifact_name(name), type="cfbench-run")
-        for path in [*present(run), *(run.directory / f"{table}.parquet" for table in run.table_names)]:
+        for path in [*present(run), *(run.verified(f"{table}.parquet") for table in run.table_names)]:
             artifact.add_file(str(path))
         logged.log_artifact(artifact)
         where = f"offline in {logged.dir}; wandb sync publishes it" if logged.offline else str(logged.url)

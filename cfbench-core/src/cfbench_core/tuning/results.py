@@ -15,7 +15,7 @@ import yaml
 from cfbench_core.config import resolved_document
 from cfbench_core.environment import git_state, hardware
 from cfbench_core.files import write_atomically
-from cfbench_core.presets import Preset
+from cfbench_core.presets import Preset, presets_of
 from cfbench_core.tuning.definition import Search
 from cfbench_core.tuning.journal import Trial
 
@@ -138,6 +138,9 @@ def write_configuration(tuned: Tuned) -> None:
     entries = document[search.field]
     entry = entries if search.place is None else entries[search.place]
     changed = _changed({"name": entry} if isinstance(entry, str) else entry, tuned.best.options)
+    spec = search.reference.spec
+    if tuned.best.number and changed.get("label") in {f"{spec.name}-{preset}" for preset in presets_of(spec)}:
+        del changed["label"]  # the options are not those of a published preset any more
     if search.place is None:
         document[search.field] = changed
     else:

@@ -24,7 +24,8 @@ def fit(context: TaskContext, data: SplitData) -> tuple[Recommender, dict[str, A
     split = data.split
     weights = component["options"].get("weights")
     if weights is not None:
-        model.load_state(given_weights(Path(weights), data.interactions), split.profiles)
+        module = hasattr(model, "explained_module")  # the user's own, whatever tables it has
+        model.load_state(given_weights(Path(weights), data.interactions, module), split.profiles)
         fitted: Mapping[str, Any] = {"weights": Path(weights).name}
     else:
         fitted = model.fit(split, functools.partial(context.streams.generator, "fit"), context.report) or {}

@@ -12,7 +12,7 @@ import click
 from cfbench_core.cli import options, output
 from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import group, subcommand
-from cfbench_core.errors import UserError
+from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.store import Entry, Store
 from cfbench_core.wording import count_of
 
@@ -58,7 +58,10 @@ def _opened(url: str | None) -> Any:
 def ls(kind: str | None, store: str | None, form: str) -> None:
     """List cached artifacts by kind, or each artifact of one KIND: data, model, scores, ..."""
     cache = _opened(store)
-    entries = [entry for entry in cache.entries() if kind in (None, entry.kind)]
+    every = list(cache.entries())
+    entries = [entry for entry in every if kind in (None, entry.kind)]
+    if kind and not entries and (hint := did_you_mean(kind, sorted({entry.kind for entry in every}))):
+        raise UserError(f"{cache.root}: nothing is cached of kind {kind!r}.{hint}")
     if form == "json":
         output.as_json([_described(entry) for entry in entries])
     elif not entries:

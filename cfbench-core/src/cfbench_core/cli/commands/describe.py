@@ -48,6 +48,9 @@ def command(id: str, form: str) -> None:
 
 def _find(id: str, registry: Registry) -> Component:
     found = registry.by_id(id)
+    suites = [component for component in found if component.spec.kind == "suite"]
+    if len(suites) == 1:
+        return suites[0]  # some of its components, such as its viewer, may have its name
     if len(found) == 1:
         return found[0]
     if found:
