@@ -234,6 +234,7 @@ def execute(
 
     for folder in (Path("runs" if out is None else out), default_root()):
         check_path(folder)
+    _check_cache(prepared, fresh)
     _check_devices(prepared, fresh)
     directory = Path(out) if out is not None else new_run_directory(Path("runs"))
     with disk_trouble(directory):
@@ -263,6 +264,22 @@ def execute(
         finally:
             recorder.close()
     return run
+
+
+def _check_cache(prepared: Prepared, fresh: bool) -> None:
+    """Where all is cached, nothing needs to be written, unless everything is computed again."""
+    from cfbench_core.files import cache_root, check_cache
+    from cfbench_core.runner import uncomputed
+
+    if check_cache(cache_root()):
+        return
+    stages = prepared.plan.stages()
+    missing = stages if fresh else uncomputed(stages, store_of(prepared), prepared.config.chunk)
+    if missing:
+        raise UserError(
+            f"{cache_root()}: the cache folder (CFBENCH_CACHE_DIR) cannot be written to, and {len(missing)} of "
+            f"{len(stages)} stages are to be computed; change its permissions, or choose another folder"
+        )
 
 
 def _check_devices(prepared: Prepared, fresh: bool) -> None:

@@ -11,6 +11,7 @@ import errno
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -255,6 +256,30 @@ def check_path(path: Path) -> None:
             f"{path}: the current folder does not exist any more; change to another one"
         ) from None
     raise UserError(f"{visible(text)}: its name is not in UTF-8; rename it, or choose another folder")
+
+
+def check_cache(root: Path) -> bool:
+    """Makes the folder of the cache where it does not exist; returns whether it can be written to.
+
+    A folder that cannot be written to may still hold all that a run needs. A full disk counts as one that can: what is
+    written to it fails with a message of its own, and room may be made meanwhile.
+
+    Raises:
+        UserError: when there is no such folder, and none can be made.
+    """
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if is_disk_full(error):
+            return True
+        reason = os.strerror(errno.ENOTDIR) if isinstance(error, FileExistsError) else error.strerror
+        raise UserError(f"{root}: the cache folder (CFBENCH_CACHE_DIR) cannot be used ({reason})") from error
+    inside = root / "artifacts"
+    try:  # asking for rights would not do: root has all
+        tempfile.TemporaryFile(dir=inside if inside.is_dir() else root).close()
+    except OSError as error:
+        return is_disk_full(error)
+    return True
 
 
 def sync(path: Path) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,32 @@ def test_a_full_disk_under_the_cache_fails_the_cells_and_room_completes_the_run(
         assert done.exit_code == 0
         assert done.scores.equals(undisturbed.scores)
         assert list((disk / "cache").glob("artifacts/tmp/*")) == []
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/cache"])
+def test_a_cache_that_cannot_be_used_is_one_line_before_anything_runs(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CFBENCH_CACHE_DIR", str(tmp_path / place))
+    (line,) = lines_of_the_error(registry, tmp_path / "run")
+    reason = "No such file or directory" if place.startswith("/proc") else "Not a directory"
+    assert line == f"{tmp_path / place}: the cache folder (CFBENCH_CACHE_DIR) cannot be used ({reason})"
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_cache_that_cannot_be_written_to_is_enough_where_it_holds_everything(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with small_disk(tmp_path) as disk:
+        monkeypatch.setenv("CFBENCH_CACHE_DIR", str(disk))
+        before = run(registry, tmp_path / "before")
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        assert run(registry, tmp_path / "after").scores.equals(before.scores)
+        with pytest.raises(UserError, match=r"cannot be written to, and [0-9]+ of [0-9]+ stages") as caught:
+            execute(prepare(configuration(count=9), registry=registry), out=tmp_path / "other")
+        assert caught.value.lines[0].startswith(f"{disk}: the cache folder (CFBENCH_CACHE_DIR)")
+        assert not (tmp_path / "other").exists()
 
 
 def test_a_lease_that_a_full_disk_cuts_short_is_not_left_behind(tmp_path: Path) -> None:
