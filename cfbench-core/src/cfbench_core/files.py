@@ -278,7 +278,7 @@ def check_cache(root: Path) -> bool:
     try:  # asking for rights would not do: root has all
         tempfile.TemporaryFile(dir=inside if inside.is_dir() else root).close()
     except OSError as error:
-        return is_disk_full(error)
+        return error.errno not in _FORBIDDEN
     return True
 
 

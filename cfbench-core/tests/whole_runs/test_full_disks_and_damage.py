@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,7 @@ def test_a_full_disk_under_the_cache_fails_the_cells_and_room_completes_the_run(
         assert list((disk / "cache").glob("artifacts/tmp/*")) == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no /proc, or other words for it")
 @pytest.mark.parametrize("place", ["file", "file/below", "/proc/cache"])
 def test_a_cache_that_cannot_be_used_is_one_line_before_anything_runs(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
