@@ -53,6 +53,20 @@ def test_a_file_that_is_no_table_of_explanations_is_refused_before_anything_runs
     assert line.startswith(f"{tmp_path / name}: ") and message in line and "\n" not in line
 
 
+@pytest.mark.parametrize(("header", "has"), [("", "none"), ("importance,note\n", "importance, note")])
+def test_a_table_that_names_no_units_is_refused_before_anything_runs(
+    tmp_path: Path, header: str, has: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(header)
+    with pytest.raises(UserError) as caught:
+        ExternalTable(path, KNOWN).check_unit(("user", "item"))
+    assert caught.value.lines == (f"{path}: needs a column unit, or user and item (has {has})",)
+    for enough in ("unit", "user"):
+        path.write_text(f"{enough},importance\n")
+        ExternalTable(path, KNOWN).check_unit(("user", "item"))
+
+
 def test_a_whole_parquet_file_cut_in_the_middle_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     rows(*[("anna", "anna", "p", "remove", 1.0)] * 1000).to_parquet(path)

@@ -111,6 +111,7 @@ def _external(suite: Declarations, cell: PlannedCell, known: Mapping[str, Stage]
     """External explanations: the rows of the table for this cell, checked at once, then chunk by chunk."""
     table = cell.study.external
     assert table is not None
+    table.check_unit(suite.unit_key(cell))
     parameters = {
         "file": str(table.path.resolve()),
         "digest": table.digest,

@@ -35,10 +35,13 @@ class ExternalTable:
         form: what such a table is, for the message about a missing file.
         values: columns whose cells are empty or one of these words; of ``NUMBERS``, a finite number.
         labels: those of ``known`` that the table has.
+        columns: all that the table has; None where a suite reads another format.
 
     Raises:
         UserError: when the file does not exist, is no table, lacks a column, or holds another value; names the row.
     """
+
+    columns: tuple[str, ...] | None = None
 
     def __init__(
         self,
@@ -74,6 +77,17 @@ class ExternalTable:
                 f"{self.path}: rows without {column}: fill the column in, or leave it out for the name of the file"
             )
         return names
+
+    def check_unit(self, key: Sequence[str]) -> None:
+        """Refuses a table that cannot name a unit: without a column ``unit`` and any column of ``key``.
+
+        A table with some columns of the key may still have what cells with a shorter key need.
+
+        Raises:
+            UserError: says what is needed and what the table has.
+        """
+        if self.columns is not None and not {"unit", *key} & {*self.columns}:
+            raise UserError(f"{self.path}: {needs_unit(key, self.columns)}")
 
     def lacks(self, cell: Mapping[str, str | int]) -> str:
         """Why there is nothing in the table for a cell with these labels; empty when there is something.
@@ -146,13 +160,19 @@ class ExternalTable:
 
     def _labels(self, columns: Iterable[str]) -> list[str]:
         """The label columns that the table has."""
-        present = list(columns)
+        self.columns = present = tuple(columns)
         missing = [column for column in self.needed if column not in present]
         if missing:
             raise UserError(
                 f"{self.path}: misses the columns {', '.join(missing)} (has {', '.join(present) or 'none'})"
             )
         return [label for label in self.known if label in present]
+
+
+def needs_unit(key: Sequence[str], columns: Iterable[str]) -> str:
+    """ "needs a column unit, or user and item (has importance)": for a table whose rows do not name their units."""
+    instead = f", or {' and '.join(key)}" if key else ""
+    return f"needs a column unit{instead} (has {', '.join(columns) or 'none'})"
 
 
 def _is_finite(value: object) -> bool:

@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from cfbench_core.errors import UserError
+from cfbench_core.lifecycle.external import needs_unit
 from cfbench_core.lifecycle.tables import CODEC, EXPLANATIONS_FILE, read_units
 from cfbench_core.stages import UNITS, TaskContext
 from cfbench_core.user_files import read_csv_as_text
@@ -85,9 +86,7 @@ def with_units(table: pd.DataFrame, units: pd.DataFrame, key: Sequence[str], pat
         return table
     missing = [name for name in key if name not in table]
     if missing or not key:
-        raise UserError(
-            f"{path}: needs a column unit{', or ' + ' and '.join(key) if key else ''} (has {', '.join(map(str, table))})"
-        )
+        raise UserError(f"{path}: {needs_unit(key, map(str, table))}")
     names = pd.MultiIndex.from_frame(units[list(key)].astype(str))
     if names.has_duplicates:
         raise UserError(f"{path}: {' and '.join(key)} name several units here: add a column unit")
