@@ -29,6 +29,7 @@ GROUPS = (
             "cfbench_core.run_directory.Run",
             "cfbench_core.tuning.search.tune",
             "cfbench_core.used_components.cite",
+            "cfbench_core.comparison.compare",
             "cfbench_core.exports",
             "cfbench_core.view",
             "cfbench_core.replications",
