@@ -19,6 +19,7 @@ from cfbench_recsys.analysis.published_cfexprec import (
     printed_numbers,
 )
 from cfbench_recsys.analysis.published_claims import BEST, claim_rows
+from cfbench_recsys.replications.cfexprec import cfexprec
 
 PRINTED = printed_numbers()
 
@@ -48,6 +49,13 @@ def test_every_table_is_whole() -> None:
     numbers = PRINTED[PRINTED["printed"].notna()]["item"].value_counts().to_dict()
     assert numbers == {"table-2": 18, "table-3": 144, "table-4": 54, "table-5": 160, "table-6": 55}
     assert not PRINTED.duplicated(["item", "dataset", "explainer", "level", "k", "metric"]).any()
+
+
+@pytest.mark.parametrize("scale", ["small", "paper"])
+def test_the_sizes_of_data_sets_need_no_study_but_their_own(scale: str) -> None:
+    published = cfexprec()
+    (study,) = published.studies_of(published.chosen(["table-2"], scale), scale)
+    assert study.name == "table-2"
 
 
 def test_a_cell_has_a_number_or_a_state() -> None:

@@ -167,7 +167,8 @@ def notes(runs: Sequence[Run]) -> Iterator[str]:
     for run in runs:
         protocol = config_of(run).get("protocol") or {}
         users = int(protocol.get("users", USERS))
-        if users != USERS:
+        models = {str(cell.labels.get("model")) for cell in run.cells()}
+        if users != USERS and models & {*PROFILES, *GRAPHS}:
             yield f"{run.directory.name} explains {users} users, the paper {USERS}."
     names = {str(cell.labels.get("dataset")) for run in runs for cell in run.cells()}
     if STANDS_IN in names:
