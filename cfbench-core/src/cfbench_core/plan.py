@@ -101,6 +101,10 @@ class Plan:
     cells: tuple[Cell, ...]
     layout: TableLayout
 
+    def __repr__(self) -> str:
+        """Without the cells, whose options fill pages."""
+        return f"Plan(suite={self.suite!r}, {len(self.to_run)} cells to run, {len(self.skipped)} skipped)"
+
     @property
     def to_run(self) -> list[Cell]:
         return [cell for cell in self.cells if not cell.skipped]

@@ -245,3 +245,9 @@ def test_a_number_of_workers_that_cannot_be_is_refused_as_the_command_refuses_it
     with pytest.raises(UserError) as caught:
         prepare(configuration(), registry=registry, workers=workers)
     assert caught.value.lines == (f"workers: must be a whole number >= 1, got {workers!r}",)
+
+
+def test_a_plan_is_shown_in_one_line(registry: Registry) -> None:
+    plan = prepare(configuration(), registry=registry).plan
+    skipped = len(plan.cells) - len(plan.to_run)
+    assert repr(plan) == f"Plan(suite='toy', {len(plan.to_run)} cells to run, {skipped} skipped)"

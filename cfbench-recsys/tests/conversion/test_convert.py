@@ -134,6 +134,7 @@ def implicit_als(path: Path, **changes: object) -> Path:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"item_factors": np.ones((4, 2), np.longdouble)}, "item_factors must be numbers of at most 64 bits"),
         ({"item_factors": np.full((4, 2), "one")}, "item_factors must be real numbers, has the type <U3"),
         (
             {"item_factors": np.zeros((4, 2), complex)},
@@ -194,7 +195,8 @@ def recbole_lightgcn(path: Path, layers: object, **further: torch.Tensor) -> Pat
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        (2.7, "the option 'n_layers' must be a whole number, is 2.7"),
+        (2.7, "the option 'n_layers' must be a whole number from 0 to 100, is 2.7"),
+        (10**6, "the option 'n_layers' must be a whole number from 0 to 100, is 1e+06"),
         (True, "the option 'n_layers' must be a number, is True"),
         ("two", "the option 'n_layers' must be a number, is 'two'"),
         (None, "the option 'n_layers' must be a number, is None"),

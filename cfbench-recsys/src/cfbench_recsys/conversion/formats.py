@@ -99,10 +99,10 @@ def _number(options: Options, name: str) -> float:
     return float(value)
 
 
-def _whole_number(options: Options, name: str) -> int:
+def _whole_number(options: Options, name: str, most: int = 100) -> int:
     value = _number(options, name)
-    if not value.is_integer():
-        raise UserError(f"the option '{name}' must be a whole number, is {value:g}")
+    if not value.is_integer() or not 0 <= value <= most:
+        raise UserError(f"the option '{name}' must be a whole number from 0 to {most}, is {value:g}")
     return int(value)
 
 
