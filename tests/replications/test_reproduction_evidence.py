@@ -185,10 +185,10 @@ def test_gradient_methods_for_tables_gave_as_many_answers_of_their_authors(
 
 
 CODE, NOT_PAPER = "agrees with the code", "agrees with the code, not with the paper"
-TEN_USERS, OF_TEN_USERS = "cfexprec-ten-users", ["grease"]
-"""The replication with ten users, and the methods that the larger one leaves out as published."""
+FURTHER = {"cfexprec-ten-users": "grease", "cfexprec-clear": "clear"}
+"""Further runs of table 5 of CFExpRec, with the methods that the stored replication leaves out as published."""
 NUMBERS = (
-    "replication-cfexprec", "replication-cf-tabular-as-published", "replication-cf-tabular", TEN_USERS,
+    "replication-cfexprec", "replication-cf-tabular-as-published", "replication-cf-tabular", *FURTHER,
 )  # fmt: skip
 """The stored replications with printed numbers of explainers that are compared."""
 
@@ -196,10 +196,10 @@ NUMBERS = (
 def compared_numbers() -> pd.DataFrame:
     """The printed numbers of explainers that stored replications decide; a row each, with verdict and setting."""
     tables = []
-    for path in [*sorted(RESULTS.glob("replication-*.csv")), RESULTS / f"{TEN_USERS}.csv"]:
+    for path in [*sorted(RESULTS.glob("replication-*.csv")), *(RESULTS / f"{name}.csv" for name in FURTHER)]:
         table = pd.read_csv(path)
-        if path.stem == TEN_USERS:
-            table = table[table["explainer"].isin(OF_TEN_USERS)]
+        if path.stem in FURTHER:
+            table = table[(table["explainer"] == FURTHER[path.stem]) & (table["variant"] == "paper")]
         if {"item", "explainer", "verdict"} <= {*table.columns}:
             tables.append(table.assign(table=path.stem))
     rows = pd.concat(tables, ignore_index=True)
@@ -262,7 +262,7 @@ def test_printed_numbers_of_explainers_as_published_were_compared_for_these() ->
     assert found == {
         *("explainer/accent", "explainer/lime-rs", "explainer/shap", "explainer/lxr", "explainer/prince"),
         *("explainer/cf-gnnexplainer", "explainer/cf2", "explainer/c2explainer", "explainer/unr-explainer"),
-        *("explainer/grease", "explainer/mace"),
+        *("explainer/grease", "explainer/clear", "explainer/mace"),
     }
     assert {*compared_numbers()["table"]} == {*NUMBERS}
     assert {*compared_numbers()["item"]} <= {
