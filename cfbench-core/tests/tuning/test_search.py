@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from toy_searches import study
 
 from cfbench_core.api import execute, prepare
 from cfbench_core.presets import parse_presets, write_preset
-from cfbench_core.registry import Registry
+from cfbench_core.registry import Component, Registry
 from cfbench_core.tuning.journal import Trial
 from cfbench_core.tuning.results import Tuned
 from cfbench_core.tuning.search import open_search, tune
@@ -55,6 +56,32 @@ def test_the_configuration_that_comes_of_it_runs_and_finds_its_model_in_the_cach
     run = execute(prepare("tuned.yaml", registry=registry), out=tmp_path / "run")
     lines = [json.loads(line) for line in (run.directory / "outcomes.jsonl").read_text().splitlines()]
     assert [line["status"] for line in lines if line["kind"] == "model"] == ["cached"]
+
+
+def test_tuned_options_no_longer_have_the_name_of_a_published_preset(
+    registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "site" / "published_times"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "times.yaml").write_text("theirs: {options: {factor: 3.0}, search: {source: table 3}}\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+
+    def with_preset(component: Component) -> Component:
+        spec = component.spec
+        found = "published_times:times.yaml" if spec.name == "times" else spec.presets
+        return dataclasses.replace(component, spec=dataclasses.replace(spec, presets=found))
+
+    plugins = (
+        dataclasses.replace(p, components=tuple(map(with_preset, p.components))) for p in registry.plugins
+    )
+    presets, models = Registry(plugins), {"name": "times", "preset": "theirs"}
+    assert prepare(study(models=models), registry=presets).config.models[0].label == "times-theirs"
+    tuned = tune(study(models=models), component="times", trials=5, out="tuned.yaml", registry=presets)
+    assert tuned.best is not None and tuned.best.number > 0
+    assert yaml.safe_load(Path("tuned.yaml").read_text())["models"] == [
+        {"name": "times", "factor": tuned.best.options["factor"]}
+    ]
 
 
 def test_an_explainer_is_judged_by_the_mean_of_a_metric(registry: Registry) -> None:
