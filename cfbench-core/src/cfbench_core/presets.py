@@ -40,7 +40,7 @@ LEAST_TRIALS = 20
 """Of a search whose best options may be a preset."""
 
 LEAST_GAIN = 0.005
-"""Of such options on held-out data, as a share of what the options as configured reach; less is within chance."""
+"""Of such options on held-out data, as a share of what the options as configured reach."""
 
 _HEAD = "# Options that searches on validation data found (cfbench tune) or that were published, and how each was found.\n"
 

@@ -146,9 +146,8 @@ def attention_explainer(module: Any, edge_index: Any, weights: Any, name: str) -
     hooks = [layer.register_propagate_forward_pre_hook(note) for layer in layers]
     hooks += [layer.register_message_forward_hook(compare) for layer in layers]
     config = {"mode": "regression", "task_level": "graph", "return_type": "raw"}
-    wrapper = (
-        WithoutFeatures().eval()
-    )  # Explainer restores this state of the wrapper in the module inside, too
+    # Explainer gives the module inside the mode that the wrapper had before: training, without eval().
+    wrapper = WithoutFeatures().eval()
     explainer = Explainer(wrapper, AttentionExplainer(), "model", config, edge_mask_type="object")
     try:
         explanation = explainer(torch.zeros(int(edge_index.max()) + 1, 1), edge_index)

@@ -30,7 +30,7 @@ LIBRARY_CLASSES = ("GAT", "GCN", "GIN", "GraphSAGE", "LightGCN")
 """Classes of PyTorch Geometric that a configuration may name without a module of the user's own."""
 
 NUMBERS_AT_ONCE = 500_000
-"""Edges of a union times the length of embeddings. Larger unions do not fit a processor's cache and take twice the time."""
+"""Edges of a union times the length of embeddings. Larger unions do not fit a processor's cache and take longer."""
 
 NUMBERS_IN_MEMORY = 8_000_000
 """The same of all unions whose layers are stored for a gradient; with more, they are computed again on the way back."""
