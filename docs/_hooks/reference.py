@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
-from reference_pages import api, commands, components, configuration, examples, formulas
+from reference_pages import api, commands, components, configuration, examples, formulas, python_calls
 from result_tables import replications
 
 from cfbench_core.registry import Registry, installed
@@ -23,6 +23,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         *formulas.problems(registry),
         *replications.problems(registry),
         *commands.problems(),
+        *python_calls.problems(),
     ]
     if problems:
         raise RuntimeError("the documentation has problems: " + "; ".join(problems))

@@ -1,6 +1,7 @@
 """What a component documents about itself: its options, an example, its docstring and its partners.
 
-Read without importing the implementation. ``cfbench describe`` and the pages of the documentation show it.
+Read without importing the implementation. ``cfbench describe`` and the pages of the documentation show it;
+:func:`describe` is all of it at once.
 """
 
 from __future__ import annotations
@@ -16,8 +17,59 @@ import yaml
 
 from cfbench_core.config import ConfiguredComponent, FieldInfo, OfKind, fields_of, options_class
 from cfbench_core.config.fields import hints_of, unwrap
-from cfbench_core.registry import Component, Registry
+from cfbench_core.errors import UserError, did_you_mean
+from cfbench_core.presets import presets_of
+from cfbench_core.registry import Component, Registry, installed
+from cfbench_core.reproduction_levels import level_or_problem
 from cfbench_core.specs import CORE_KINDS, KINDS, Capabilities, ComponentSpec, lacking, resolve
+
+
+def describe(id: str, registry: Registry | None = None) -> dict[str, Any]:
+    """All that is known of a component: its specification, options, presets, partners and level of reproduction.
+
+    Args:
+        id: its name, or its full id (suite/kind/name) if the name is ambiguous.
+
+    Raises:
+        UserError: if there is no such component, or several.
+    """
+    registry = registry or installed()
+    component = find_component(id, registry)
+    level, _ = level_or_problem(component.spec)
+    return {
+        **vars(component.spec),
+        "distribution": component.distribution,
+        "distribution_version": component.distribution_version,
+        "configuration": [dataclasses.asdict(key) for key in option_fields(component.spec)],
+        "presets": {name: dataclasses.asdict(preset) for name, preset in presets_of(component.spec).items()},
+        "compatible_with": {
+            kind: [p.spec.name for p in fitting] for kind, fitting, _ in partners(component, registry)
+        },
+        "reproduction": dataclasses.asdict(level) if level else None,
+        "text": docstring_of(component.spec.target),
+    }
+
+
+def find_component(id: str, registry: Registry) -> Component:
+    """The component of this name or full id; of several with a name the suite.
+
+    Raises:
+        UserError: if there is none, or several.
+    """
+    found = registry.by_id(id)
+    suites = [component for component in found if component.spec.kind == "suite"]
+    if len(suites) == 1:
+        return suites[0]  # some of its components, such as its viewer, may have its name
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = ", ".join(component.spec.id for component in found)
+        raise UserError(f"{id!r} is ambiguous; it may be {ids}")
+    if id in registry.conflicts():
+        raise UserError(next(line for line in registry.problems() if line.startswith(id)))
+    specs = [component.spec for component in registry.components()]
+    known = [spec.id for spec in specs] if "/" in id else [spec.name for spec in specs]
+    raise UserError(f"no component {id!r}.{did_you_mean(id, known)}  (cfbench list)")
 
 
 def option_fields(spec: ComponentSpec) -> list[FieldInfo]:

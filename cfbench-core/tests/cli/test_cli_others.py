@@ -100,13 +100,13 @@ def test_init_of_a_suite_that_is_not_there_says_what_to_install(toy: Path, cfben
 def test_init_for_a_csv_file_needs_a_suite_that_reads_them(toy: Path, cfbench: Command) -> None:
     (toy / "mine.csv").write_text("a,y\n1,2\n")
     refused = cfbench("init", "mine.yaml", "--csv", "mine.csv", "--suite", "toy")
-    assert (
-        refused.code == 2
-        and "--csv: the suite toy does not read CSV files (cfbench list suites)" in refused.err
-    )
+    assert refused.code == 2 and "the suite toy does not read CSV files (cfbench list suites)" in refused.err
     assert not (toy / "mine.yaml").exists()
     alone = cfbench("init", "mine.yaml", "--target", "y")
-    assert alone.code == 2 and "--target names a column of the file that --csv names" in alone.err
+    assert (
+        alone.code == 2
+        and "target: names a column of a CSV file; name that file as well (--csv FILE)" in alone.err
+    )
 
 
 CHECKED_PLUGIN = """

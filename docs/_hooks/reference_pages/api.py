@@ -30,10 +30,30 @@ GROUPS = (
             "cfbench_core.tuning.search.tune",
             "cfbench_core.used_components.cite",
             "cfbench_core.comparison.compare",
+            "cfbench_core.sentences.explain",
+            "cfbench_core.sentences.Sentence",
+            "cfbench_core.run_status.status",
+            "cfbench_core.run_status.RunStatus",
+            "cfbench_core.reports.render",
             "cfbench_core.exports",
             "cfbench_core.view",
             "cfbench_core.replications",
             "cfbench_core.verdicts",
+        ),
+    ),
+    Group(
+        "installation",
+        "Installation and data",
+        "What is installed, what a component documents, which data are at hand, and what is cached.",
+        (
+            "cfbench_core.component_documentation.describe",
+            "cfbench_core.initial_configuration.initial_configuration",
+            "cfbench_core.data_status",
+            "cfbench_core.store.Store",
+            "cfbench_core.diagnosis.diagnose",
+            "cfbench_core.diagnosis.Finding",
+            "cfbench_core.plugin_template.NewPlugin",
+            "cfbench_core.plugin_template.write",
         ),
     ),
     Group(
@@ -118,7 +138,14 @@ def path_of(group: Group) -> str:
 def index() -> str:
     links = [f"- [{group.title}]({path_of(group)}): {group.summary}" for group in GROUPS]
     return "\n".join(
-        ["# Python API", "", "Every command of `cfbench` is also one Python call.", "", *links, ""]
+        [
+            "# Python API",
+            "",
+            "Every command of `cfbench` is also one Python call: [Commands](commands.md) shows it.",
+            "",
+            *links,
+            "",
+        ]
     )
 
 

@@ -1,4 +1,4 @@
-"""``--help`` of every command, and whether the commands that pages show exist."""
+"""``--help`` of every command with its Python call, and whether the commands that pages show exist."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from cfbench_core.cli.root import cli
+from reference_pages import python_calls
 
 DOCS = Path(__file__).parents[2]
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)
@@ -24,7 +25,7 @@ def page() -> str:
         command = cli.get_command(CONTEXT, name)
         assert command is not None
         help_text = command.get_help(click.Context(command, info_name=name, parent=CONTEXT))
-        parts += [f"## cfbench {name}", "", "```text", help_text, "```", ""]
+        parts += [f"## cfbench {name}", "", "```text", help_text, "```", "", *python_calls.markdown(name)]
     return "\n".join(parts)
 
 

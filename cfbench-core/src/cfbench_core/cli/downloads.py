@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cfbench_core.cli.output import size
 from cfbench_core.data_files import DataAccess
+from cfbench_core.wording import size
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -85,15 +85,6 @@ def as_json(value: Any) -> None:
     click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=ascii_only, allow_nan=False))
 
 
-def size(amount: float) -> str:
-    """Bytes as "6.1 MB"."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "bytes" or amount >= 100 else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"
-
-
 def duration(seconds: float) -> str:
     """ "0:21", "1:02:03"."""
     whole = int(seconds)

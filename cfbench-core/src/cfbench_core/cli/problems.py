@@ -6,15 +6,11 @@ import click
 
 from cfbench_core.plain_text import one_line
 from cfbench_core.run_directory import Run, RunCell
+from cfbench_core.run_status import ended_badly
 from cfbench_core.wording import count_of
 
 ENOUGH = 10
 """The number of reasons that are shown."""
-
-
-def ended_badly(cell: RunCell) -> bool:
-    """Whether a cell was tried and has not all of its results."""
-    return cell.problem and cell.status != "planned"
 
 
 def show_problems(run: Run) -> None:

@@ -14,7 +14,7 @@ from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import group, subcommand
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.store import Entry, Store
-from cfbench_core.wording import count_of
+from cfbench_core.wording import count_of, size
 
 if TYPE_CHECKING:
     from cfbench_core.stores.published import PublishedEntry, PublishedStore
@@ -70,7 +70,7 @@ def ls(kind: str | None, store: str | None, form: str) -> None:
         _show_kinds(cache, entries)
     else:
         columns = ["key", "size", "made", "what"]
-        output.table(columns, [[e.key[:16], output.size(e.bytes), e.created[:16], e.label] for e in entries])
+        output.table(columns, [[e.key[:16], size(e.bytes), e.created[:16], e.label] for e in entries])
 
 
 def _show_kinds(store: Store | PublishedStore, entries: Sequence[Entry | PublishedEntry]) -> None:
@@ -80,11 +80,11 @@ def _show_kinds(store: Store | PublishedStore, entries: Sequence[Entry | Publish
     output.table(
         ["kind", "artifacts", "size"],
         [
-            [kind, f"{len(found):,}", output.size(sum(e.bytes for e in found))]
+            [kind, f"{len(found):,}", size(sum(e.bytes for e in found))]
             for kind, found in sorted(kinds.items())
         ],
     )
-    click.echo(f"\n{output.size(sum(entry.bytes for entry in entries))} in {store.root}")
+    click.echo(f"\n{size(sum(entry.bytes for entry in entries))} in {store.root}")
 
 
 def _described(entry: Entry | PublishedEntry) -> dict[str, object]:
@@ -122,7 +122,7 @@ def gc(older_than: float, dry_run: bool, store: str | None) -> None:
     cache = _opened(store)
     limit = time.time() - older_than * 86400
     old = [entry for entry in cache.entries() if entry.used <= limit]
-    freed = output.size(sum(entry.bytes for entry in old))
+    freed = size(sum(entry.bytes for entry in old))
     if not dry_run:
         old = cache.gc(older_than)
     click.echo(f"{'would remove' if dry_run else 'removed'} {count_of(len(old), 'artifact')}, {freed}")

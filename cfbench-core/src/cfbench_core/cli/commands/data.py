@@ -13,6 +13,7 @@ from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import group, subcommand
 from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.registry import Component, installed
+from cfbench_core.wording import size
 
 command = group(
     "data",
@@ -48,7 +49,7 @@ def list_datasets(data_dir: Path | None, form: str) -> None:
             [
                 line.id,
                 line.state,
-                output.size(line.bytes) if line.bytes else "-",
+                size(line.bytes) if line.bytes else "-",
                 line.licence or "-",
                 line.where,
             ]

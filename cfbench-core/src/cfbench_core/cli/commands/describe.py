@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,9 +11,15 @@ import yaml
 from cfbench_core.cli import completions, options, output
 from cfbench_core.cli.capabilities import Axes, axes_of, needed, values
 from cfbench_core.cli.group import subcommand
-from cfbench_core.component_documentation import docstring_of, example_of, option_fields, partners
+from cfbench_core.component_documentation import (
+    describe,
+    docstring_of,
+    example_of,
+    find_component,
+    option_fields,
+    partners,
+)
 from cfbench_core.config import FieldInfo
-from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.papers import papers_for, short_references
 from cfbench_core.presets import Preset, presets_of
 from cfbench_core.registry import Component, Registry, installed
@@ -39,49 +44,10 @@ def command(id: str, form: str) -> None:
     are those of a whole configuration.
     """
     registry = installed()
-    component = _find(id, registry)
     if form == "json":
-        output.as_json(_described(component, registry))
+        output.as_json(describe(id, registry))
     else:
-        _show(component, registry)
-
-
-def _find(id: str, registry: Registry) -> Component:
-    found = registry.by_id(id)
-    suites = [component for component in found if component.spec.kind == "suite"]
-    if len(suites) == 1:
-        return suites[0]  # some of its components, such as its viewer, may have its name
-    if len(found) == 1:
-        return found[0]
-    if found:
-        ids = ", ".join(component.spec.id for component in found)
-        raise UserError(f"{id!r} is ambiguous; it may be {ids}")
-    if id in registry.conflicts():
-        raise UserError(next(line for line in registry.problems() if line.startswith(id)))
-    specs = [component.spec for component in registry.components()]
-    known = [spec.id for spec in specs] if "/" in id else [spec.name for spec in specs]
-    raise UserError(f"no component {id!r}.{did_you_mean(id, known)}  (cfbench list)")
-
-
-def _described(component: Component, registry: Registry) -> dict[str, Any]:
-    return {
-        **vars(component.spec),
-        "distribution": component.distribution,
-        "distribution_version": component.distribution_version,
-        "configuration": [dataclasses.asdict(key) for key in option_fields(component.spec)],
-        "presets": {name: dataclasses.asdict(preset) for name, preset in presets_of(component.spec).items()},
-        "compatible_with": {
-            kind: [p.spec.name for p in fitting] for kind, fitting, _ in partners(component, registry)
-        },
-        "reproduction": _reproduction(component.spec),
-        "text": docstring_of(component.spec.target),
-    }
-
-
-def _reproduction(spec: ComponentSpec) -> dict[str, str] | None:
-    """How far the component is the method of its paper; None where its package states nothing that can be read."""
-    found, _ = level_or_problem(spec)
-    return dataclasses.asdict(found) if found else None
+        _show(find_component(id, registry), registry)
 
 
 def _reproduced(spec: ComponentSpec) -> str:

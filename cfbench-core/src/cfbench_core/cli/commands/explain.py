@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,12 +12,9 @@ from cfbench_core.cli import options, output
 from cfbench_core.cli.exit_codes import FAILED, OK
 from cfbench_core.cli.group import subcommand
 from cfbench_core.cli.options import StudyOptions
-from cfbench_core.errors import UserError, did_you_mean
 from cfbench_core.explained_units import explained_units
-from cfbench_core.registry import installed
-from cfbench_core.run_directory import Run, RunCell
-from cfbench_core.run_parts import parts
-from cfbench_core.specs import resolve
+from cfbench_core.run_directory import Run
+from cfbench_core.sentences import sentences, units_of, why_silent
 
 
 @subcommand(
@@ -53,7 +48,7 @@ def command(target: Path, unit: str | None, listing: bool, form: str, study: Stu
         run = execute_shown(planned, study)
     if listing:
         return OK if _list(run, form) else FAILED
-    return OK if _show(run, _units(run, unit) if unit is not None else _chosen(run), form) else FAILED
+    return OK if _show(run, units_of(run, unit), form) else FAILED
 
 
 def _list(run: Run, form: str) -> bool:
@@ -71,73 +66,33 @@ def _list(run: Run, form: str) -> bool:
     return bool(found)
 
 
-def _chosen(run: Run) -> frozenset[str]:
-    """Of the units of which most cells have something to say, the one with the median number of rows: neither a trivial
-    one nor one with very many edits. Where the suite does not know, or no cell has anything to say: of the units that
-    most cells explain. Nothing where no unit has an explanation."""
-    found, suite = explained_units(run), _suite_of(run)
-    if hasattr(suite, "units_in_words") and (in_words := suite.units_in_words(run)):
-        known = [replace(one, cells=in_words[one.unit]) for one in found if one.unit in in_words]
-        found = sorted(known, key=lambda one: (-one.cells, one.rows, one.unit))
-    most = [one.unit for one in found if one.cells == found[0].cells]
-    return frozenset(most[(len(most) - 1) // 2 : (len(most) - 1) // 2 + 1])
-
-
-def _units(run: Run, wanted: str) -> frozenset[str]:
-    """The units that an id stands for: itself, or all that begin with it and a slash."""
-    known = [str(unit) for unit in run.scores["unit"].dropna().unique()]
-    found = frozenset(unit for unit in known if unit == wanted or unit.startswith(f"{wanted}/"))
-    if not found:
-        if reason := _why_left_out(run, wanted):
-            raise UserError(f"{wanted!r} was not explained in {run.directory}: {reason}")
-        beginnings = {unit.partition("/")[0] for unit in known}
-        hint = did_you_mean(wanted, sorted({*known, *beginnings}))
-        raise UserError(
-            f"{wanted!r} was not explained in {run.directory}.{hint}  (cfbench explain {run.directory} --list)"
-        )
-    return found
-
-
-def _why_left_out(run: Run, unit: str) -> str:
-    """Why the suite left a unit out of the data; "" if it did not, or is not installed any more."""
-    suite = _suite_of(run)
-    return str(suite.left_out(run, unit)) if hasattr(suite, "left_out") else ""
-
-
-def _why_silent(run: Run, units: frozenset[str]) -> str:
-    """Why the suite says nothing of these units."""
-    suite = _suite_of(run)
-    reason = str(suite.why_not_in_words(run, units)) if hasattr(suite, "why_not_in_words") else ""
-    return reason or "No valid counterfactual: no explanation changes the model's output."
-
-
 def _show(run: Run, units: frozenset[str], form: str) -> bool:
     """Whether there was any explanation to show."""
     from cfbench_core.reports.labels import label_texts
 
-    found = [*_sentences(run, units)] if units else []
+    found = sentences(run, units)
     if form == "json":
         output.as_json(
             [
-                {"cell": cell.id, **cell.labels, "units": sorted(units), "sentence": words}
-                for cell, words in found
+                {"cell": one.cell, **one.labels, "units": [*one.units], "sentence": one.sentence}
+                for one in found
             ]
         )
         return bool(found)
     groups: dict[str, list[tuple[str, str]]] = {}
-    for cell, words in found:
-        labels = {name: cell.labels[name] for name in run.layout.by}
+    for one in found:
+        labels = {name: one.labels[name] for name in run.layout.by}
         title = " · ".join(label_texts(labels, run.layout.label_formats))
-        groups.setdefault(title, []).append((str(cell.labels[run.layout.row]), words))
-    for title, sentences in groups.items():
+        groups.setdefault(title, []).append((str(one.labels[run.layout.row]), one.sentence))
+    for title, of_group in groups.items():
         output.heading(title if title == next(iter(groups)) else f"\n{title}")
-        for names, words in same_sentences(sentences):
+        for names, words in same_sentences(of_group):
             click.echo(output.hanging("  ", f"{', '.join(names)}:"))
             click.echo(output.hanging("    ", words))
     if found:
         click.echo(f"\nOther units: cfbench explain {run.directory} --list")
     else:
-        click.echo(_why_silent(run, units))
+        click.echo(why_silent(run, units))
     return bool(found)
 
 
@@ -154,19 +109,3 @@ def same_sentences(sentences: Sequence[tuple[str, str]]) -> list[tuple[list[str]
         bare = re.sub(rf" \([^()]*\b{re.escape(name)}\)(?=\.?$)", "", words)
         found.setdefault(bare, []).append(name)
     return [(names, words) for words, names in found.items()]
-
-
-def _sentences(run: Run, units: frozenset[str]) -> Iterator[tuple[RunCell, str]]:
-    """What the suite says of each cell, where it has something to say."""
-    suite = _suite_of(run)
-    for part in parts(run, units) if suite is not None else ():
-        if words := str(suite.verbalize(part)):
-            yield part.cells()[0], words
-
-
-def _suite_of(run: Run) -> Any:
-    """The suite of a run; None when it is not installed any more."""
-    registry = installed()
-    if run.suite not in registry.suites():
-        return None
-    return resolve(registry.find(run.suite, "suite", run.suite).spec.target)()
