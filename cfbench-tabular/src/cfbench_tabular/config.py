@@ -62,7 +62,7 @@ class Protocol:
         ),
     ] = False
     retrained_models: Annotated[
-        int, Range(minimum=0), Help("number of models that are trained again, for the metric retraining")
+        int, Range(minimum=0), Help("number of retrained models, for the metric retraining")
     ] = 0
     model_changes: Annotated[
         tuple[Literal["bootstrap", "seed"], ...],

@@ -66,7 +66,7 @@ def name_in_paper(label: str) -> str:
     return re.sub(r"-(paper|cfbench)(?=-add$|$)", "", label)
 
 
-READINGS = {"study-network": "ours", "mlp": "own reading"}
+READINGS = {"study-network": "ours", "mlp": "cfbench's column types"}
 """The models of both readings of the columns: the published networks, and those trained on columns as cfbench reads them."""
 
 

@@ -24,7 +24,7 @@ _LONG = 40
 _SHOWN = {
     "paper": "as published",
     "cfbench": "as cfbench improves it",
-    "study-network": "with the study's networks",
+    "study-network": "with CF-tabular's networks",
     "mlp": "with columns as cfbench reads them",
 }
 """Headings of the decisions on one claim."""

@@ -30,7 +30,10 @@ _FOLDER = NamedPath(path_type=Path, file_okay=False)
 _FILE = NamedPath(path_type=Path, dir_okay=False)
 
 data_dir = click.option(
-    "--data-dir", metavar="DIR", type=_FOLDER, help="Look for data files (or put them) here first."
+    "--data-dir",
+    metavar="DIR",
+    type=_FOLDER,
+    help="Folder that is searched first for data files, and that receives downloads.",
 )
 
 
@@ -51,7 +54,7 @@ _SUFFIXES = {
 
 def output_format(*formats: str, default: str | None = "table") -> Callable[[F], F]:
     """``--format``, passed on as ``form``; without a default it is None until :func:`format_of` decides."""
-    decided = "By default that of FILE, else table."
+    decided = "Output format; by default inferred from FILE, otherwise table."
     return click.option(
         "--format",
         "form",
@@ -110,7 +113,7 @@ def reading(function: F, suite: bool = True) -> F:
             "--suite",
             metavar="SUITE",
             shell_complete=completions.suites,
-            help="Without CONFIG: whose default.",
+            help="Suite whose default study runs if CONFIG is missing.",
             hidden=not suite,
         ),
         data_dir,

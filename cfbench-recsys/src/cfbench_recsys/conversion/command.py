@@ -39,7 +39,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Options of the data set.")
 @options.output_file("The weights, a .safetensors file.", required=True)
-@click.option("--recommender", metavar="NAME", help="Which it is, where the file may be of several.")
+@click.option(
+    "--recommender", metavar="NAME", help="Recommender that the file belongs to, if several are possible."
+)
 @click.option(
     "--users",
     "user_file",
@@ -59,7 +61,7 @@ def command(
     item_file: Path | None,
     data_dir: Path | None,
 ) -> None:
-    """Convert a model that was trained elsewhere into weights of a recommender.
+    """Convert an externally trained model into weights of a recommender.
 
     FILE is a model of RecBole, implicit or LensKit, exported as the how-to "Explain a model of another library" shows, or a
     state dict of LXR's or CFExpRec's code. NAME is a model that was published, see the last example. Nothing in a file is

@@ -36,7 +36,7 @@ from cfbench_tabular.table import BoolArray, FloatArray, IntArray, complete
 
 SPEC = ComponentSpec(
     id="tabular/explainer/betarce",
-    summary="Another explainer's counterfactual, moved until it is robust to training again",
+    summary="Another explainer's counterfactual, moved until it is robust to retraining",
     target=f"{__name__}:BetaRCE",
     config=f"{__name__}:Config",
     provides={"columns": {"categorical", "numeric"}, "constraints": {"immutable", "one-hot", "ranges"}},
@@ -58,12 +58,10 @@ class Config:
     ] = None
     delta: Annotated[float, Range(above=0, below=1), Help("smallest probability to be valid")] = 0.9
     alpha: Annotated[float, Range(above=0, below=1), Help("confidence that it is at least delta")] = 0.9
-    models: Annotated[int, Range(minimum=1), Help("models that are trained again, k")] = 32
+    models: Annotated[int, Range(minimum=1), Help("number of retrained models, k")] = 32
     changes: Annotated[
         tuple[Literal["bootstrap", "seed"], ...],
-        Help(
-            "what differs when the model is trained again: a bootstrap sample of the training rows, the seed"
-        ),
+        Help("what differs when the model is retrained: a bootstrap sample of the training rows, the seed"),
     ] = ("bootstrap", "seed")
     samples: Annotated[int, Range(minimum=1), Help("points drawn in a shell")] = 100
     radius: Annotated[

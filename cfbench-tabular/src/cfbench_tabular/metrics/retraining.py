@@ -24,7 +24,7 @@ from cfbench_tabular.table import FloatArray
 
 SPEC = ComponentSpec(
     id="tabular/metric/retraining",
-    summary="Is it a counterfactual for models that are trained again?",
+    summary="Is it a counterfactual for retrained models?",
     target=f"{__name__}:Retraining",
     config=f"{__name__}:Config",
     papers=("upadhyay2021robust",),

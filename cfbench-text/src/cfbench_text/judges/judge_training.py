@@ -1,4 +1,4 @@
-"""Trains the judge ``trained`` on label sets and on made pairs, and measures whether it transfers.
+"""Trains the judge ``trained`` on label sets and on synthetic pairs, and measures whether it transfers.
 
 Transfer is measured by leaving one data set out: a judge that is trained on the others scores the texts of that set, and
 its scores are compared with the ratings as ``cfbench meta-evaluate`` does (StEnt-P on sentences). The last training

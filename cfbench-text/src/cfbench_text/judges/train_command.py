@@ -39,7 +39,13 @@ STATEMENTS = 1000
 )
 @options.output_file("Write the judge to FILE (JSON).", required=True)
 @click.option("--store", is_flag=True, help="Show the transfer in tables that rest on this judge.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of made pairs.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Random seed for generating synthetic pairs.",
+)
 @options.data_dir
 @click.option("--offline", is_flag=True, help="Never download; report what is missing.")
 def command(

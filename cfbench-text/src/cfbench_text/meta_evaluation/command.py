@@ -46,10 +46,12 @@ FORMATS = ("table", "csv", "markdown", "json")
     "metrics",
     metavar="METRIC",
     multiple=True,
-    help="Likewise; without any: all that need no model.",
+    help="A name, or options as YAML; by default all metrics that need no model.",
 )
 @click.option(
-    "--extractor", metavar="EXTRACTOR", help="Makes the statements; without one every sentence is one."
+    "--extractor",
+    metavar="EXTRACTOR",
+    help="Extractor of statements; without one, every sentence is a statement.",
 )
 @click.option("--domain", metavar="DOMAIN", help="Topics for the extractor: a name, or a YAML file.")
 @click.option(

@@ -34,7 +34,7 @@ command = group(
 )
 
 where = click.option(
-    "--store", metavar="URL", help="Of a store at this address (s3://...), not of the cache folder."
+    "--store", metavar="URL", help="Use the store at this address (s3://...) instead of the cache folder."
 )
 
 
@@ -110,14 +110,15 @@ def _described(entry: Entry | PublishedEntry) -> dict[str, object]:
     metavar="DAYS",
     type=click.FloatRange(min=0),
     required=True,
-    help="Not used for so long; 0: all.",
+    help="Remove artifacts that were not used for this many days; 0 removes all.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @where
 def gc(older_than: float, dry_run: bool, store: str | None) -> None:
     """Remove artifacts that were not used for some days. They are recomputed when needed.
 
-    With --store, those that were published so many days ago: a store at an address does not record who reads it.
+    With --store, remove artifacts that were published at least this many days ago, because such a store does
+    not record when an artifact is read.
     """
     cache = _opened(store)
     limit = time.time() - older_than * 86400

@@ -34,8 +34,19 @@ MARKS = {
     ),
 )
 @click.argument("component", metavar="ID|MODULE:CLASS", shell_complete=completions.component_ids)
-@click.option("--suite", metavar="SUITE", shell_complete=completions.suites, help="Of your own class.")
-@click.option("--kind", default="explainer", show_default=True, metavar="KIND", help="Of your own class.")
+@click.option(
+    "--suite",
+    metavar="SUITE",
+    shell_complete=completions.suites,
+    help="Suite of the class, for MODULE:CLASS.",
+)
+@click.option(
+    "--kind",
+    default="explainer",
+    show_default=True,
+    metavar="KIND",
+    help="Kind of the component, for MODULE:CLASS.",
+)
 @click.option(
     "--waive", "waivers", metavar="CHECK=REASON", multiple=True, help="Accept a failing check, with a reason."
 )

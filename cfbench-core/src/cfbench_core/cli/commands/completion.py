@@ -23,9 +23,9 @@ SHELLS = ("bash", "zsh", "fish")
 )
 @click.argument("shell", required=False, type=click.Choice(SHELLS))
 def command(shell: str | None) -> None:
-    """Print the script for completion on Tab.
+    """Print the shell completion script.
 
-    It is that of your shell unless another is named.
+    By default, the script is for your current shell.
     """
     from click.shell_completion import get_completion_class
 

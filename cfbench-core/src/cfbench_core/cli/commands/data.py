@@ -37,7 +37,7 @@ command = group(
 def list_datasets(data_dir: Path | None, form: str) -> None:
     """List the data sets: those that are there, and how to get the others. Downloads nothing.
 
-    One whose plugin is broken is listed with the reason.
+    A data set whose plugin is broken is listed with the reason.
     """
     found = data_status.statuses(installed(), data_dir)
     if form == "json":
@@ -118,7 +118,7 @@ def verify(ids: tuple[str, ...], data_dir: Path | None) -> int:
 @click.argument("id", required=False, shell_complete=completions.datasets)
 @options.data_dir
 def path(id: str | None, data_dir: Path | None) -> None:
-    """Print where a data set lies, or without ID the folders in which data sets are looked for."""
+    """Print the location of a data set; without ID, print the folders that are searched for data sets."""
     if id is None:
         rows = [[str(place.folder.absolute()), place.name] for place in data_files.search_path(data_dir)]
         output.table(["folder", "from"], rows)

@@ -40,8 +40,8 @@ from cfbench_core.specs import ComponentSpec, plural
 def command(id: str, form: str) -> None:
     """Describe a component: its options, what it is compatible with, and an example.
 
-    ID is its name, or its full id (suite/kind/name) if the name is ambiguous. Of a suite the keys
-    are those of a whole configuration.
+    ID is its name, or its full id (suite/kind/name) if the name is ambiguous. For a suite, describe the keys of
+    a whole configuration.
     """
     registry = installed()
     if form == "json":

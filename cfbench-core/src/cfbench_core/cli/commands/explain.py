@@ -27,7 +27,9 @@ from cfbench_core.sentences import sentences, units_of, why_silent
     ),
 )
 @click.argument("target", metavar="DIR|CONFIG", type=click.Path(path_type=Path))
-@click.option("--unit", metavar="UNIT", help="One of --list, or its part before a slash.")
+@click.option(
+    "--unit", metavar="UNIT", help="A unit that --list shows, or the part of its name before a slash."
+)
 @click.option("--list", "listing", is_flag=True, help="List the units that have explanations.")
 @options.output_format("table", "json")
 @options.study

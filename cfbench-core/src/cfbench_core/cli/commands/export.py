@@ -21,7 +21,7 @@ from cfbench_core.exports import FORMATS
     ),
 )
 @options.run_directory()
-@click.option("--to", type=click.Choice(FORMATS), required=True, help="The tool.")
+@click.option("--to", type=click.Choice(FORMATS), required=True, help="Format or tool to export to.")
 @click.option(
     "--destination",
     metavar="WHERE",

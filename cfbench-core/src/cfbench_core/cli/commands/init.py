@@ -11,6 +11,10 @@ from cfbench_core.cli.group import subcommand
 from cfbench_core.errors import UserError
 from cfbench_core.files import write_atomically
 from cfbench_core.initial_configuration import initial_configuration
+from cfbench_core.wording import size
+
+LARGE = 1e6
+"""Bytes of a CSV file above which the command shows that it is working."""
 
 
 @subcommand(
@@ -31,8 +35,10 @@ from cfbench_core.initial_configuration import initial_configuration
     type=click.Path(path_type=Path, dir_okay=False),
     help="Draft a configuration and a schema for this CSV file.",
 )
-@click.option("--target", metavar="COLUMN", help="With --csv: the column with the classes; else the last.")
-@click.option("--encoding", metavar="NAME", help="With --csv: the encoding of the file; else detected.")
+@click.option(
+    "--target", metavar="COLUMN", help="With --csv: the column with the classes (default: the last column)."
+)
+@click.option("--encoding", metavar="NAME", help="With --csv: the encoding of the file (default: detected).")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def command(
     file: str, suite: str | None, table: Path | None, target: str | None, encoding: str | None, force: bool
@@ -41,6 +47,8 @@ def command(
 
     FILE is study.yaml unless it is given; "-" is the terminal.
     """
+    if table is not None and table.is_file() and table.stat().st_size > LARGE:
+        click.echo(f"inferring columns from every row of {table} ({size(table.stat().st_size)})", err=True)
     document = initial_configuration(suite, table, target, encoding)
     if file == "-":
         click.echo(document, nl=False)

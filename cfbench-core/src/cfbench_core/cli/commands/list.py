@@ -36,7 +36,7 @@ CHOSEN_BY_CAPABILITY = {"explainer", "recommender"}
 @click.option(
     "--suite", metavar="SUITE", shell_complete=completions.suites, help="Only what belongs to this suite."
 )
-@click.option("--all", "every", is_flag=True, help="Without KIND: a line for each component.")
+@click.option("--all", "every", is_flag=True, help="If KIND is missing, show one line per component.")
 @options.output_format("table", "json")
 def command(kind: str | None, suite: str | None, every: bool, form: str) -> None:
     """List what is installed, and what it can do.

@@ -29,7 +29,9 @@ from cfbench_core.registry import installed
     show_default=True,
     help="explainer, recommender, classifier, dataset, metric, analysis or suite.",
 )
-@click.option("--suite", metavar="SUITE", shell_complete=completions.suites, help="To which it belongs.")
+@click.option(
+    "--suite", metavar="SUITE", shell_complete=completions.suites, help="Suite of the new component."
+)
 @click.option("--summary", metavar="TEXT", help="One line for 'cfbench list'.")
 @options.output_directory("Where to write it.")
 def command(name: str, kind: str, suite: str | None, summary: str | None, out: Path | None) -> None:

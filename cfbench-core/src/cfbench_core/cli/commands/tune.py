@@ -46,7 +46,7 @@ def seconds(context: click.Context, parameter: click.Parameter, value: str | Non
     metavar="COMPONENT",
     required=True,
     shell_complete=completions.component_ids,
-    help="What to tune, as the configuration calls it: recommender/mf.",
+    help="Component to tune, by its name in the configuration, such as recommender/mf.",
 )
 @click.option(
     "--trials",
@@ -76,9 +76,9 @@ def seconds(context: click.Context, parameter: click.Parameter, value: str | Non
     "--preset-into",
     metavar="FILE",
     type=options.NamedPath(path_type=Path, dir_okay=False),
-    help="Also write the best options to a file of presets ...",
+    help="Also write the best options as a preset into FILE (needs --name).",
 )
-@click.option("--name", metavar="NAME", help="... under this name.")
+@click.option("--name", metavar="NAME", help="Name of the preset (needs --preset-into).")
 @options.reading
 @click.option(
     "--executor",

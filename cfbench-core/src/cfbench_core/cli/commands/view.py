@@ -30,7 +30,7 @@ MOST_RUNS = 20
     metavar="N",
     type=click.IntRange(0, 65535),
     default=0,
-    help="Of 127.0.0.1; any free one unless given.",
+    help="Port on 127.0.0.1; a free port by default.",
 )
 @click.option("--no-browser", is_flag=True, help="Print the address and open no browser.")
 @click.option(
@@ -42,7 +42,7 @@ MOST_RUNS = 20
     type=click.IntRange(min=0),
     default=200,
     show_default=True,
-    help="With --export: pages of units for each table.",
+    help="With --export: number of units per table that get a page.",
 )
 def command(
     runs: tuple[Path, ...], port: int, no_browser: bool, bundle: Path | None, units: int
