@@ -44,6 +44,8 @@ VERDICTS = (
 )
 """All verdicts in the order in which they are counted."""
 
+_PARTLY = {CONFIRMED: CONFIRMED_IN_PART, REFUTED: REFUTED_IN_PART}
+
 MARGIN = 0.1
 """The default margin: a tenth of the printed number."""
 
@@ -221,11 +223,16 @@ def in_part(
         threshold: what the statistic is compared with.
         missing: what was not run, in words.
     """
-    words = {CONFIRMED: CONFIRMED_IN_PART, REFUTED: REFUTED_IN_PART}
     others = {claim_verdict(bound, relation, threshold).word for bound in bounds}
-    if found.word in words and others - {found.word}:
-        return Verdict(words[found.word], f"{found.reason}, which {missing} could change")
+    if found.word in _PARTLY and others - {found.word}:
+        return Verdict(_PARTLY[found.word], f"{found.reason}, which {missing} could change")
     return found
+
+
+def elsewhere(found: Verdict, here: str, paper: str) -> Verdict:
+    """The verdict on a claim about data of a paper that other data decided: in part, with the data in the reason."""
+    reason = "; ".join(filter(None, (found.reason, f"on {here} in place of {paper}")))
+    return Verdict(_PARTLY.get(found.word, found.word), reason)
 
 
 def count_verdicts(words: Iterable[str]) -> str:

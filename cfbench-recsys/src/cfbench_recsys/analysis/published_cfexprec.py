@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cfbench_core.plan import TIME, Column
+from cfbench_recsys.analysis.claim_gaps import on_other_data
 from cfbench_recsys.analysis.measured_means import (
     MeasuredMeans,
     best_measured,
@@ -128,9 +129,12 @@ def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[d
     if len(table):
         table = table[table["dataset"].isin(shown)]
     decided = claims()
+    of_all_data = decided["dataset"] == " ".join(DATASETS)
     if not shown <= {*DATASETS, STANDS_IN}:
-        decided["dataset"] = decided["dataset"].mask(decided["dataset"] == " ".join(DATASETS), "")
-    return table, list(claim_rows(decided, printed_means(), means, of_scopes))
+        decided["dataset"] = decided["dataset"].mask(of_all_data, "")
+    rows = claim_rows(decided, printed_means(), means, of_scopes)
+    changed = set(decided["claim"][of_all_data & (decided["dataset"] == "")])
+    return table, list(on_other_data(rows, changed, sorted(of_runs), DATASETS))
 
 
 def numbers(runs: Sequence[Run], means: MeasuredMeans, of_scopes: MeasuredMeans) -> pd.DataFrame:

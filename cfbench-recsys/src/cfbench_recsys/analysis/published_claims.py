@@ -35,6 +35,7 @@ from cfbench_core.verdicts import (
     in_part,
     too_few_equal,
 )
+from cfbench_recsys.analysis.claim_gaps import COMBINED, absent
 from cfbench_recsys.analysis.claim_statistics import (
     MONOTONIC,
     OF_DIFFERENCES,
@@ -65,9 +66,6 @@ UNPRINTED = Verdict(NOT_COMPARABLE, "the paper prints no numbers on it")
 ONE_USER = "one user or one batch, whose means have no interval"
 UNBOUNDED = ("#Perturb", TIME.name)
 """Metrics whose values are not between 0 and 1."""
-SHOWN = {"k": "K = {}", "level": "level {}"}
-"""How a missing value of a label is named; others by their name alone."""
-COMBINED = ("dataset", "k", "level")
 PAIR = "pair"
 """The label of a setting for the two values that orders are of."""
 OF_SETTINGS = (*COMBINED, "model", "explainer", PAIR)
@@ -138,7 +136,7 @@ def rule(claim: Mapping[Any, Any]) -> str:
 def decide(claim: Mapping[Any, Any], means: MeasuredMeans) -> Decided:
     """The statistic of a claim; its value is NaN where no setting has means of both sides, or a model has none."""
     frame = _selected(claim, means.frame)
-    missing = _absent(claim, frame)
+    missing = absent(_wanted(claim), frame, means.frame)
     nothing = Decided(Interval(np.nan), 0, missing)
     if frame.empty or set(missing) & set(_listed(claim["model"])):
         return nothing
@@ -241,13 +239,13 @@ def _with_missing_settings(
         for setting in whole
         if "explainer" not in setting or _supported(claim, setting, setting["explainer"], unsupported)
     ]
-    absent = sum(setting not in there for setting in needed)
-    if not absent:
+    lacking = sum(setting not in there for setting in needed)
+    if not lacking:
         return ()
     low, high = _limits(found)
     if name == "largest":
         return Interval(low), Interval(np.inf)
-    ends = with_missing_settings(low, high, len(needed) - absent, absent, _range(claim, name))
+    ends = with_missing_settings(low, high, len(needed) - lacking, lacking, _range(claim, name))
     return tuple(Interval(end) for end in ends)
 
 
@@ -336,17 +334,6 @@ def _selected(claim: Mapping[Any, Any], frame: pd.DataFrame) -> pd.DataFrame:
     for label, values in wanted.items():
         chosen &= frame[label].isin(values).to_numpy()
     return frame[chosen]
-
-
-def _absent(claim: Mapping[Any, Any], frame: pd.DataFrame) -> tuple[str, ...]:
-    """Explainers, models, data sets, lengths of lists and levels of a claim without any mean."""
-    wanted = _wanted(claim)
-    found = []
-    for label in ("explainer", "model", *COMBINED):
-        present = set(frame[label].astype(str))
-        missing = [name for name in wanted.get(label, ()) if name not in present]
-        found += [SHOWN.get(label, "{}").format(name) for name in missing]
-    return tuple(found)
 
 
 class _Grid(NamedTuple):

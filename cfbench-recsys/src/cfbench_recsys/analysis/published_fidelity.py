@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cfbench_recsys.analysis.claim_gaps import on_other_data
 from cfbench_recsys.analysis.curves import point_of
 from cfbench_recsys.analysis.measured_means import (
     MeasuredMeans,
@@ -80,7 +81,9 @@ def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[d
     if other_data:
         decided = decided.assign(dataset="")
     nothing = MeasuredMeans(means.frame.iloc[:0], np.empty((1, 0)))
-    return _numbers(means), list(claim_rows(decided, nothing, means))
+    rows = claim_rows(decided, nothing, means)
+    here = list(dict.fromkeys(means.frame["dataset"])) if other_data and len(means.frame) else [DATASET]
+    return _numbers(means), list(on_other_data(rows, set(decided["claim"]), here, [DATASET]))
 
 
 def notes(runs: Sequence[Run]) -> Iterator[str]:

@@ -93,7 +93,7 @@ def claim_rows(
                 "ci_high": here.high,
                 "sentence": f"{claim['sentence']} (section {claim['section']})",
                 "rule": rule(claim),
-                "verdict_printed": verdict(claim, as_printed, readings=printed_readings).word,
+                "verdict_printed": _of_printed(claim, as_printed, printed_readings),
                 "verdict": decided.word,
                 "reason": decided.reason,
             }
@@ -136,6 +136,11 @@ def verdict(
     return in_part(decided, map(Interval, bounds), relation, threshold, missing)
 
 
+def _of_printed(claim: Mapping[Any, Any], found: Interval, readings: Sequence[Interval]) -> str:
+    """The verdict by the printed numbers; "not comparable" where the paper prints none."""
+    return NOT_COMPARABLE if np.isnan(found.value) else verdict(claim, found, readings=readings).word
+
+
 def _of_measured(
     claim: Mapping[Any, Any],
     found: Interval,
@@ -153,11 +158,12 @@ def _of_measured(
     absent = [name for name in unmeasured if name not in without]
     if places:  # without a mean it is not known which data sets were run
         absent += [name for name in wanted_data_sets(places) if name not in places]
+    absent = [name for name in _metrics_not_run(claim, rows) if name not in silent] or absent
     parts = [f"{', '.join(absent)} (not run)"] if absent else []
     empty = [name for name in unmeasured if name in without]
     parts += [f"{', '.join(empty)} ({NO_VALUE})"] if empty else []
     if np.isnan(found.value):
-        return verdict(claim, found, missing=" and ".join(parts) if empty else "")
+        return verdict(claim, found, missing=" and ".join(parts))
     missing = " and ".join(parts) or "what was not run"
     present, whole = extent(claim, means, places)
     limits = [limit for one in (found, *readings) for limit in one.limits]
@@ -167,6 +173,12 @@ def _of_measured(
     if decided.word in DECIDED and any(len(values) < 2 for values in rows[VALUES]):
         return Verdict(UNDECIDED, ONE_TEXT)
     return decided
+
+
+def _metrics_not_run(claim: Mapping[Any, Any], rows: pd.DataFrame) -> list[str]:
+    """The metrics of a claim that no generator was scored by; its subject may be one as well."""
+    wanted = decisive_metrics() & {claim["metric"], claim["subject"]}
+    return sorted(wanted - set(rows["metric"]))
 
 
 def _with_resamples(ours: pd.DataFrame) -> FloatArray:
