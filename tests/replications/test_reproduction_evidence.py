@@ -184,6 +184,24 @@ def test_gradient_methods_for_tables_gave_as_many_answers_of_their_authors(
     assert f"docs/results/{GRADIENTS}.csv" in evidence(f"explainer/{method}")
 
 
+@pytest.mark.parametrize(
+    ("method", "row", "found", "words"),
+    [
+        ("cadex", "authors", [19, 4, 20], "(19, 4 and 20 of them have a counterfactual)"),
+        ("ml-explain", "authors, double precision, 20 steps", [8, 12, 11], "(8, 12 and 11 of them have"),
+        ("ml-explain", "authors, double precision, decided", [1, 0, 12], "(1, 0 and 12 have one)"),
+    ],
+)
+def test_the_evidence_names_how_many_factuals_have_a_counterfactual(
+    method: str, row: str, found: list[int], words: str
+) -> None:
+    """Two sides that both find none agree as well."""
+    stored = pd.read_csv(RESULTS / f"{GRADIENTS}.csv").query("method == @method and row == @row")
+    stored = stored.set_index("data").loc[SETS]
+    assert (stored["validity"] * stored["factuals"]).round().tolist() == found
+    assert words in evidence(f"explainer/{method}")
+
+
 CODE, NOT_PAPER = "agrees with the code", "agrees with the code, not with the paper"
 FURTHER = {"cfexprec-ten-users": "grease", "cfexprec-clear": "clear"}
 """Further runs of table 5 of CFExpRec, with the methods that the stored replication leaves out as published."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from cfbench_recsys.analysis.claim_gaps import absent, on_other_data
+from cfbench_recsys.analysis.measured_means import MeasuredMeans, one_at_a_time
 
 MEANS = pd.DataFrame(
     [
@@ -53,3 +55,9 @@ def test_other_data_decide_in_part() -> None:
     assert changed[0]["reason"] == "1 against > 2; on shop in place of ml-1m"
     assert changed[1] == rows[1]
     assert list(on_other_data(rows, {"a"}, ["ml-1m"], ["ml-1m"])) == rows
+
+
+def test_times_of_users_that_were_explained_together_decide_no_claim() -> None:
+    frame = pd.DataFrame({"metric": ["time", "time", "POS-P"], "chunk": [1, 50, 50]})
+    found = one_at_a_time(MeasuredMeans(frame, np.zeros((2, 3))))
+    assert found.frame["metric"].tolist() == ["time", "POS-P"] and found.values.shape == (2, 2)

@@ -265,6 +265,14 @@ def best_measured(means: MeasuredMeans) -> MeasuredMeans:
     return means.rows(means.frame.index.isin(best.index))
 
 
+def one_at_a_time(means: MeasuredMeans) -> MeasuredMeans:
+    """Means without the times of users that were explained together: their order can be another one."""
+    if means.frame.empty:
+        return means
+    shared = (means.frame["metric"] == TIME.name) & (means.frame["chunk"] > 1)
+    return means.rows(~shared.to_numpy())
+
+
 def _place_within(codes: IntArray) -> IntArray:
     """0, 1, 2, ... for the units of each user, in their order."""
     order = np.argsort(codes, kind="stable")

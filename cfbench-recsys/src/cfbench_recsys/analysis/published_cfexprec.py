@@ -27,6 +27,7 @@ from cfbench_recsys.analysis.measured_means import (
     config_of,
     measure,
     of_the_same_users,
+    one_at_a_time,
     split_label,
 )
 from cfbench_recsys.analysis.published_claims import claim_rows
@@ -132,7 +133,7 @@ def compare(runs: Sequence[Run], other_data: bool) -> tuple[pd.DataFrame, list[d
     of_all_data = decided["dataset"] == " ".join(DATASETS)
     if not shown <= {*DATASETS, STANDS_IN}:
         decided["dataset"] = decided["dataset"].mask(of_all_data, "")
-    rows = claim_rows(decided, printed_means(), means, of_scopes)
+    rows = claim_rows(decided, printed_means(), one_at_a_time(means), of_scopes)
     changed = set(decided["claim"][of_all_data & (decided["dataset"] == "")])
     return table, list(on_other_data(rows, changed, sorted(of_runs), DATASETS))
 
