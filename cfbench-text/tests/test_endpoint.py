@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from fake_endpoint import requested, said
 
-from cfbench_core.errors import UserError
+from cfbench_core.errors import IncompleteWarning, UserError
 from cfbench_text.documents import Document
 from cfbench_text.domains import load_domain
 from cfbench_text.extractors.llm import Config, LLMExtractor
@@ -292,6 +292,21 @@ def test_tokens_and_cost_are_those_of_the_responses_that_are_used_also_of_cached
         expected = {"responses": 2, "input_tokens": 2000, "output_tokens": 40, "cost": pytest.approx(0.0064)}
         assert chat.usage() == expected
     assert len(server.requested) == 2
+
+
+def test_responses_that_cannot_be_used_are_paid_for_as_well(serve):
+    """The first prompt is answered at the second attempt, the other one never."""
+    broken = (200, {}, {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 3}})
+
+    def reply(body, attempt):
+        last = body["messages"][-1]["content"] == "never"
+        return broken if last or attempt == 0 else said("1", usage=(10, 1))
+
+    source = ChatSource(endpoint=serve(reply).url, retries=1, input_price=1e6, output_price=1e5)
+    chat = Chat(source)
+    with pytest.warns(IncompleteWarning, match="1 of 2 prompts"):
+        chat.write([Prompt("", "once"), Prompt("", "never")], 10)
+    assert chat.usage() == {"responses": 1, "input_tokens": 40, "output_tokens": 10, "cost": 41.0}
 
 
 @pytest.mark.parametrize("usage", [None, (None, "many"), (-1, 0)])

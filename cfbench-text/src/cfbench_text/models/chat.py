@@ -108,12 +108,15 @@ class Chat:
 
     def _count(self, responses: Mapping[str, Completion | OptionProbabilities]) -> None:
         for key, one in responses.items():
-            if not one.failure and key not in self._counted:
+            if one.failure:  # what was paid for without a usable response
+                self._usage += np.array([0, *one.tokens])
+            elif key not in self._counted:
                 self._counted.add(key)
                 self._usage += np.array([1, *one.tokens])
 
     def usage(self) -> dict[str, float]:
-        """The distinct responses since ``begin``, cached ones included, their tokens and their cost."""
+        """The distinct responses since ``begin``, cached ones included, their tokens and their cost, with the tokens of
+        attempts whose response could not be used."""
         responses, given, written = map(int, self._usage)
         cost = (self.source.input_price * given + self.source.output_price * written) / 1e6
         found = {"responses": responses, "input_tokens": given, "output_tokens": written, "cost": cost}

@@ -54,6 +54,8 @@ IN_A_ROW = 5
 """Number of consecutive prompts without a response, or rejected with one message, after which the run stops."""
 
 Found = TypeVar("Found", Completion, OptionProbabilities)
+Tokens = tuple[int, int]
+"""Of prompts and of responses."""
 
 
 class _GarbageError(Exception):
@@ -63,13 +65,15 @@ class _GarbageError(Exception):
 class _NoAnswerError(Exception):
     """No response to one prompt after all attempts.
 
-    reached: whether the server responded at all. refused: whether it rejected the prompt.
+    reached: whether the server responded at all. refused: whether it rejected the prompt. tokens: of the prompt and of the
+    responses that could not be used.
     """
 
-    def __init__(self, why: str, reached: bool, refused: bool = False) -> None:
+    def __init__(self, why: str, reached: bool, refused: bool = False, tokens: Tokens = (0, 0)) -> None:
         super().__init__(why)
         self.reached = reached
         self.refused = refused
+        self.tokens = tokens
 
 
 class Endpoint:
@@ -142,7 +146,10 @@ class Endpoint:
                                 stop = stop or self._refused(str(error))
                             elif broken >= BROKEN_IN_A_ROW or unreached >= min(IN_A_ROW, len(questions)):
                                 stop = stop or self._down(str(error))
-                            yield pending[done], failed(str(error), error.refused)
+                            yield (
+                                pending[done],
+                                replace(failed(str(error), error.refused), tokens=error.tokens),
+                            )
                         if stop:  # responses that are on their way are still received, and cached
                             _cancel(pending)
                 finally:
@@ -154,6 +161,7 @@ class Endpoint:
     def _one(self, client: Any, question: Question, read: Callable[[Mapping[str, Any]], Found]) -> Found:
         """Sends one prompt, with as many attempts as the configuration allows."""
         why, reached, wait = "", False, 0.0
+        spent: Tokens = (0, 0)
         for attempt in range(self.source.retries + 1):
             if attempt:
                 self._pause(max(wait, min(LONGEST_PAUSE, 0.5 * 2 ** (attempt - 1))))
@@ -187,12 +195,14 @@ class Endpoint:
                 why, wait = f"HTTP {reply.status_code}", _retry_after(reply)
                 continue
             if reply.status_code != 200:
-                raise _NoAnswerError(f"HTTP {reply.status_code}: {_message(reply)}", reached, refused=True)
+                why = f"HTTP {reply.status_code}: {_message(reply)}"
+                raise _NoAnswerError(why, reached, refused=True, tokens=spent)
+            spent = _sum(spent, _tokens(reply))  # a response that cannot be used is paid for as well
             try:
-                return replace(read(_decoded(reply)), tokens=_tokens(reply))
+                return replace(read(_decoded(reply)), tokens=spent)
             except _GarbageError as error:
                 why, wait = f"a response that violates the protocol ({error})", 0.0
-        raise _NoAnswerError(why, reached)
+        raise _NoAnswerError(why, reached, tokens=spent)
 
     def _post(self, client: Any, question: Question) -> Any:
         """The response to a prompt, sent with the parameters that the server accepts."""
@@ -242,9 +252,16 @@ def _decoded(reply: Any) -> Mapping[str, Any]:
     return choice
 
 
-def _tokens(reply: Any) -> tuple[int, int]:
+def _sum(one: Tokens, other: Tokens) -> Tokens:
+    return one[0] + other[0], one[1] + other[1]
+
+
+def _tokens(reply: Any) -> Tokens:
     """Of the prompt and of the response; zeros if the server does not count them."""
-    usage = reply.json().get("usage")
+    try:
+        usage = reply.json().get("usage")
+    except (ValueError, AttributeError, RecursionError):
+        return 0, 0
     counts = [
         usage.get(name) if isinstance(usage, dict) else 0 for name in ("prompt_tokens", "completion_tokens")
     ]
