@@ -410,7 +410,8 @@ def test_a_whole_run_has_its_means_and_sizes_in_the_tables(done: Run) -> None:
         sizes["interactions"] / 1685
     )
     decided = table[(table["item"] == "claims") & table["ours"].notna()]
-    assert {"lxr-best-explicit", "lxr-more-edits", "list-slower"} <= set(decided["claim"])
+    assert {"lxr-best-explicit", "lxr-more-edits"} <= set(decided["claim"])
+    assert "list-slower" not in set(decided["claim"])  # several users in a task share its time
     assert decided["ci_low"].notna().all() and (decided["ci_low"] <= decided["ci_high"]).all()
 
 
