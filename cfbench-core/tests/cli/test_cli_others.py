@@ -320,3 +320,9 @@ def test_completion_knows_commands_options_and_components(toy: Path) -> None:
     assert completed("cfbench describe toy/explainer/d") == ["toy/explainer/digits"]
     assert "--offline" in completed("cfbench run --o")
     assert "toy" in completed("cfbench init --suite t")
+
+
+def test_an_error_about_the_store_begins_with_its_option(toy: Path, cfbench: Command) -> None:
+    refused = cfbench("run", "study.yaml", "--store", "fil")
+    assert refused.code == 2
+    assert refused.err.startswith("--store fil: store.name: no store 'fil'. Did you mean 'file'?")

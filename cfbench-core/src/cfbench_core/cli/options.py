@@ -166,10 +166,12 @@ class StudyOptions:
     @property
     def all_changes(self) -> tuple[str, ...]:
         """Those of ``--set``, and that of ``--store``."""
+        from cfbench_core.config import Assignment
+
         if self.store is None:
             return self.changes
         chosen = {"name": "fsspec", "url": self.store} if "://" in self.store else {"name": self.store}
-        return (*self.changes, f"store={json.dumps(chosen)}")
+        return (*self.changes, Assignment(f"store={json.dumps(chosen)}", "--store", [self.store]))
 
 
 def study(function: Callable[..., Any]) -> Callable[..., Any]:

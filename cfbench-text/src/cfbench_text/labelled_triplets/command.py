@@ -106,13 +106,13 @@ def command(
 
 def _made(named: tuple[str, ...]) -> dict[str, Extractor]:
     """The extractors by label."""
-    from cfbench_core.config import Document, decode_settings
+    from cfbench_core.config import Assignment, Document, decode_settings
     from cfbench_core.registry import installed
     from cfbench_text.labelled_triplets.config import ExtractorEvaluation
     from cfbench_text.models.loading import require_local_model
 
     document = Document.of({}, "evaluate-extractor")
-    document.set([f"extractors=[{', '.join(named)}]"])
+    document.set([Assignment(f"extractors=[{', '.join(named)}]", "--extractor", named)])
     config: ExtractorEvaluation = decode_settings(document, ExtractorEvaluation, "text", installed())
     for component in config.extractors:
         require_local_model(component)
